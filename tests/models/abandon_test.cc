@@ -1,6 +1,6 @@
-// Steps that are abandoned at some layer: the sequence is as it was, and the next step gives the
-// same bits as if the abandoned one had never been, for one group and two, whatever the number of
-// threads.
+// Tests of steps that are abandoned at some layer. The sequence stays as it was, and the next step
+// gives the same bits as if the abandoned one had never run. That holds for one group and two, and
+// for any number of threads.
 #include <gtest/gtest.h>
 
 #include "formats/gguf.h"
@@ -43,7 +43,7 @@ class Abandon : public testing::TestWithParam<Shape> {
     std::span<const float> row = engine.logits(0);
     return {row.begin(), row.end()};
   }
-  // A step over one sequence that ends at the k-th time it is asked, counted from 0.
+  // Runs a step over one sequence; the hook abandons it the k-th time it is asked, counted from 0.
   static bool abandoned_at(Engine& engine, std::span<const StepRequest> requests, uint32_t k) {
     uint32_t asked = 0;
     Engine::Abandon abandon = [&] { return asked++ == k; };
@@ -72,7 +72,7 @@ TEST_P(Abandon, TheNextStepIsAsIfItHadNeverBeen) {
     auto sequence = engine->new_sequence();
     while (sequence->length() < prompt.size()) {
       size_t at = sequence->length(), left = prompt.size() - at;
-      // The steps are of both phases, and end a page within a step now and then.
+      // The steps are of both phases, and some end a page in their midst.
       size_t count = std::min<size_t>(left, 1 + random() % (random() % 2 == 0 ? 4 : 100));
       StepRequest step{sequence.get(), std::span(prompt).subspan(at, count), Want::kLast};
       uint32_t free = engine->pool().available();
@@ -110,8 +110,8 @@ TEST_P(Abandon, AtEveryLayerButNotBehindTheLast) {
   }
 }
 
-// A forked sequence's last page is copied before it is written to; that may happen within the step
-// that is abandoned.
+// A forked sequence's last page is copied before it is written to. The copy may happen within the
+// abandoned step.
 TEST_P(Abandon, ForksKeepTheirTokens) {
   auto engine = make();
   std::mt19937 random(5);

@@ -1,6 +1,6 @@
-// Two architectures that no file format names, each written here from the interfaces that every
-// architecture is written from, and held against the float64 reference: an encoder that keeps
-// nothing of a text, and a decoder whose keys and values differ in length.
+// Two architectures that no file format names. Each is described here through the interfaces that
+// every architecture uses, and compared with the float64 reference. One is an encoder that keeps
+// nothing of a text; the other is a decoder whose keys and values differ in length.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// An encoder like BERT, but with SwiGLU: a layer norm after every residual, and a token sees its
+// An encoder like BERT, but with SwiGLU. A layer norm follows every residual, and a token sees its
 // whole text.
 void describe_encoder(SpecBuilder& m) {
   make_encoder_start(m, PositionTable::kNone);
@@ -40,7 +40,7 @@ struct RunOptions {
   Isa isa = available_isas(detect_cpu_features()).back();
   KvType kv = KvType::kF32;
   uint32_t threads = 1, shards = 1, groups = 0;
-  uint32_t at_once = 1;  // texts of an encoder, or tokens, in a step
+  uint32_t at_once = 1;  // an encoder's texts, or a decoder's tokens, in a step
 };
 
 std::unique_ptr<Engine> load(const GoldenModel& model, const RunOptions& run) {
@@ -63,7 +63,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
 
 class OwnArchitecture : public testing::TestWithParam<GoldenModel> {};
 
-// The levels agree to the bit; why they need not with BF16 weights says golden_test.cc.
+// The levels agree to the bit; golden_test.cc says why BF16 weights may be an exception.
 TEST_P(OwnArchitecture, EveryIsaMeetsTheReferenceAndTheOthers) {
   const GoldenModel& model = GetParam();
   std::vector<float> first;

@@ -1,4 +1,4 @@
-// Measurements over a whole model: what is run, how often, and what remains of it.
+// Tests of measurements over a whole model: the steps that run, their number, and the results.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ class BenchRunTest : public testing::Test {
     return {engine_->graph(Phase::kDecode), engine_->options().kv_type,
             units_of(kernels_for(isa_).limits)};
   }
-  // Records the progress that it reports: tokens measured after each step.
+  // Returns hooks that record the reported progress: the tokens measured after each step.
   BenchHooks watched() {
     BenchHooks hooks;
     hooks.progress = [this](uint64_t tokens, std::string_view doing) {
@@ -71,7 +71,7 @@ TEST_F(BenchRunTest, PrefillOfSeveralSteps) {
     EXPECT_GT(repetition.seconds, 0);
     EXPECT_GT(repetition.beside.read, 0);
   }
-  // The context, once unmeasured, and three times.
+  // The steps are the context, the case once unmeasured, and three times.
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 512, 600, 1112, 1200, 1712, 1800}));
   EXPECT_EQ(doing_, "prefill 600 at depth 40: 3 of 3");
   // The limits are sampled before the first and after each.
@@ -84,14 +84,14 @@ TEST_F(BenchRunTest, DecodeFillsEachSequenceOnce) {
       {Phase::kDecode, 2, 2, 30}, {Phase::kDecode, 3, 3, 30}, {Phase::kDecode, 1, 1, 0}};
   load(cases);
   BenchRunner runner(*engine_, *limits_, work(), watched());
-  // Two contexts, a step unmeasured, twice two steps of two tokens.
+  // The steps are two contexts, one unmeasured, and twice two steps of two tokens.
   EXPECT_EQ(runner.run(cases[0], 2).repetitions.size(), 2u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 2, 4, 6, 8}));
-  // This case adds one context: the others are there.
+  // This case adds one context, since the other sequences have theirs.
   steps_.clear();
   EXPECT_EQ(runner.run(cases[1], 1).repetitions.size(), 1u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{8, 8, 11, 14, 17}));
-  // A case of another depth begins anew.
+  // A case of another depth makes new sequences.
   steps_.clear();
   EXPECT_EQ(runner.run(cases[2], 1).repetitions.size(), 1u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{17, 18}));
@@ -101,8 +101,8 @@ TEST_F(BenchRunTest, AnInterruptKeepsWholeRepetitions) {
   std::vector<BenchCase> cases = {{Phase::kDecode, 4, 1, 0}};
   load(cases);
   BenchHooks hooks = watched();
-  // The interruption comes in the middle of the third repetition: one step unmeasured, then four
-  // each.
+  // The interruption comes in the middle of the third repetition, after one unmeasured step and
+  // four in each repetition.
   hooks.interrupted = [this] { return steps_.size() == 1 + 4 + 4 + 2; };
   BenchRunner runner(*engine_, *limits_, work(), hooks);
   EXPECT_EQ(runner.run(cases[0], 5).repetitions.size(), 2u);
@@ -128,7 +128,7 @@ TEST_F(BenchRunTest, AModelWithoutNumbersEndsTheArrival) {
   options.threads = 2;
   fit_arrival(100, &options);
   Engine engine(damaged, make_spec(damaged), machine_, Isa::kReference, options);
-  // The runner must not go on for ever.
+  // A runner that never ends is stopped after 1000 steps.
   BenchHooks hooks = watched();
   hooks.interrupted = [this] { return steps_.size() > 1000; };
   try {
@@ -148,11 +148,11 @@ TEST_F(BenchRunTest, CountsTheTinyModel) {
   CaseWork one = count_case(work(), {Phase::kPrefill, 1, 1, 0});
   EXPECT_EQ(one.gemm_ops[fma], 2 * (matrices + 80 * 64));
   EXPECT_EQ(one.attention_ops, 4.0 * 2 * 4 * 16);
-  // The head's are of the last row alone.
+  // The head computes only the last row.
   CaseWork two = count_case(work(), {Phase::kPrefill, 2, 1, 0});
   EXPECT_EQ(two.gemm_ops[fma], 2 * (2 * matrices + 80 * 64));
   EXPECT_EQ(two.attention_ops, 3 * one.attention_ops);
-  // The head is the table, of which the embedding reads a row.
+  // The head is also the table, of which the embedding reads a row.
   CaseWork step = count_case(work(), {Phase::kDecode, 1, 1, 0});
   EXPECT_EQ(static_cast<double>(step.weight_bytes), 4 * (matrices + 80 * 64 + 64));
 }

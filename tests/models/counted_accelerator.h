@@ -1,5 +1,6 @@
-// The virtual accelerator, counting the memory that is asked of it. It may say that no buffer is
-// longer than a byte, and mind none that is: what is asked of it then is as short as it can be.
+// The virtual accelerator, with counts of the memory allocated from it. With `asks_for_short_ones`
+// it reports a longest buffer of one byte, yet accepts longer ones. Callers then ask for the
+// shortest buffers that they can use.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,7 @@ class CountedAccelerator : public VirtualAccelerator {
 
   uint64_t bytes() const { return bytes_; }
   uint64_t longest() const { return *std::max_element(lengths_.begin(), lengths_.end()); }
-  // The lengths of the buffers, in the order of their allocation.
+  // Returns the lengths of the buffers, in the order of their allocation.
   const std::vector<uint64_t>& lengths() const { return lengths_; }
 
  private:
@@ -36,8 +37,8 @@ class CountedAccelerator : public VirtualAccelerator {
   uint64_t bytes_ = 0;
 };
 
-// The bytes that a pass needs for its values in one buffer, the last that it allocates, and the
-// least length that a buffer must be allowed to have.
+// `values`: the bytes of a pass's values in one buffer, which is the last that it allocates.
+// `least_piece`: the least limit on the length of a buffer with which the pass can be made.
 struct PieceNeeds {
   uint64_t values = 0, least_piece = 0;
 };

@@ -1,5 +1,5 @@
-// CPU pools as devices: they give what an embedder gives, alone or several at once, under a queue
-// manager and on invented machines.
+// Tests of CPU pools as devices: their vectors are an embedder's, alone or several at once, under a
+// queue manager and on invented machines.
 #include "embed/cpu_pool.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class CpuPoolTest : public testing::Test {
     setup.pools = options();
     return setup;
   }
-  // Makes a query of any text: tokens by its bytes.
+  // Makes a query of any text; its tokens are its bytes.
   static EmbedQuery query_of(std::string_view text) {
     EmbedQuery query{std::string(text), {}};
     for (char c : text.substr(0, 100)) query.tokens.push_back(static_cast<uint8_t>(c) % 80);
@@ -64,7 +64,7 @@ class CpuPoolTest : public testing::Test {
   std::vector<EmbedQuery> queries_;
 };
 
-// Results of `hearth tune` are for the whole machine.
+// The results of `hearth tune` apply to a pool on the whole machine.
 TEST_F(CpuPoolTest, APoolThatMaySitAnywhereWorksByWhatIsTuned) {
   const Machine one = Machine::invented(1, 4);
   PoolsOptions of = options();
@@ -125,7 +125,7 @@ TEST_F(CpuPoolTest, TellsWhatATextIsRefusedFor) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kRequest);
   }
-  // The pool goes on.
+  // The pool still works.
   EXPECT_EQ(run(*made.pools[0], 0, 1).size(), 1u);
 }
 
@@ -134,7 +134,7 @@ TEST_F(CpuPoolTest, LoadingThatFailsIsTold) {
   EXPECT_THROW(CpuPool("cpu", load, {}), Error);
 }
 
-// Every query is answered with its own vector, whoever computed it.
+// Every query is answered with its own vector, whichever device computed it.
 TEST_F(CpuPoolTest, WorksUnderAQueueManager) {
   Machine machine = Machine::invented(2, 1);
   SetupOptions asked = setup_options();
@@ -181,7 +181,7 @@ TEST_F(CpuPoolTest, ReadsWhatASpecSays) {
   }
 }
 
-// A simulated accelerator of another model is left out, and told of; the processors go on.
+// A simulated accelerator of another model is left out with a message; the processors still work.
 TEST_F(CpuPoolTest, DevicesOfAnotherModelAreLeftOut) {
   Machine machine = Machine::invented(1, 1);
   SetupOptions asked = setup_options();
@@ -199,7 +199,7 @@ TEST_F(CpuPoolTest, DevicesOfAnotherModelAreLeftOut) {
       << warnings[0];
 }
 
-// Accelerators alone, and pools are not even loaded.
+// Only accelerators have queues here, and pools are not even loaded.
 TEST_F(CpuPoolTest, PoolsWithoutAQueueAreNotLoaded) {
   Machine machine = Machine::invented(1, 1);
   SetupOptions asked = setup_options();

@@ -1,5 +1,5 @@
-// Weights so large that no sum of their products is a number: a file like that ends in the error
-// for it, wherever the weights are and whatever they are stored as, never in zeros that look like a
+// Tests of weights so large that sums of their products overflow. Such a file ends in the error for
+// it, wherever the weights are and however they are stored. It never gives zeros that look like a
 // result.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ std::string case_name(const testing::TestParamInfo<DamagedWeights::ParamType>& w
                      codes ? "codes" : "floats");
 }
 
-// A norm, a bias or a sink that is no finite number is named, and so is a block's scale.
+// An error names a norm, bias or sink that is not finite, and a block's scale too.
 TEST(DamagedVectors, AreNamedWhenAModelIsLoaded) {
   const ModelShape shape{.architecture = "gpt-oss",
                          .window = 8,
@@ -131,7 +131,7 @@ TEST(DamagedVectors, AreNamedWhenAModelIsLoaded) {
       << scale;
 }
 
-// Weights that stay in the file are read with every step.
+// Weights that stay in the file are read in every step.
 TEST(CutFile, EndsStepsWithASentence) {
   const std::string path = testing::TempDir() + "hearth_cut_file_test.gguf";
   const std::vector<std::byte> bytes =

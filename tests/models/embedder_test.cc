@@ -1,5 +1,5 @@
-// Texts to vectors with whole models: every vector has the bits that follow from its text's rows
-// alone, whatever it is computed with.
+// Tests of vectors of texts by whole models. The bits of a vector follow only from its own text's
+// rows, whatever else is computed with it.
 #include "embed/embedder.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ Texts random_texts(uint32_t seed, size_t count) {
   std::mt19937 random(seed);
   Texts texts;
   for (size_t i = 0; i < count; ++i) {
-    // Short ones, a few around a page, and some as long as the context.
+    // Most texts are short, a few are about a page long, and some as long as the context.
     uint32_t kind = random() % 10;
     size_t length = kind < 6 ? 1 + random() % 20 : kind < 9 ? 60 + random() % 10 : kContext;
     texts.push_back(random_tokens(random, length, kVocabulary));
@@ -88,7 +88,7 @@ Texts random_texts(uint32_t seed, size_t count) {
   return texts;
 }
 
-// The vector by hand, from the engine's hidden states.
+// Pools the engine's hidden states by hand and compares the vectors.
 TEST_P(EmbedderTest, PoolsTheRowsOfTheText) {
   Texts texts = random_texts(1, 4);
   for (PoolingType pooling : {PoolingType::kCls, PoolingType::kMean, PoolingType::kLast}) {
@@ -187,7 +187,7 @@ TEST_P(EmbedderTest, RefusesWhatIsNotFinite) {
   EXPECT_EQ(engine.pool().available(), engine.pool().page_count());
 }
 
-// A pool that was made small: a step has as many tokens as there are pages for.
+// The KV pool is small, so a step has as many tokens as there are pages for.
 TEST_P(EmbedderTest, MakesDoWithFewPages) {
   if (GetParam()) GTEST_SKIP() << "an encoder keeps no pages";
   Texts texts = random_texts(5, 20);

@@ -1,7 +1,7 @@
-// Encoders on an accelerator: the bits that the cores give, of levels without instructions for
-// BF16, for texts in any order and number, on models that are cut and that are not. The virtual
-// accelerator runs the lists in orders drawn from seeds, the checker finds them sound, and drivers
-// that are software run the shaders.
+// Tests of encoders on an accelerator. They give the bits of the cores at levels without
+// instructions for BF16, for texts in any order and number, on models that are cut and that are
+// not. The virtual accelerator runs the lists in orders drawn from seeds, the checker finds them
+// sound, and software drivers run the shaders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace hearth {
 namespace {
 
-// The engines beside the passes have the same limits.
+// The engines that the passes are compared with have the same limits.
 constexpr PassLimits kLimits{512, 200};
 
 std::unique_ptr<Engine> cores(const GoldenModel& model, uint32_t shards) {
@@ -73,7 +73,7 @@ class Step {
     step.second = second_;
     return step;
   }
-  // Puts the hidden states where those of all texts in their order are.
+  // Copies the hidden states into `all`, in which all texts are in their own order.
   void copy_to(std::vector<float>* all) const {
     const size_t width = hidden_.size() / tokens_.size();
     for (size_t r = 0; r < tokens_.size(); ++r) {
@@ -90,7 +90,8 @@ class Step {
   std::vector<float> hidden_;
 };
 
-// The hidden states of all texts, in steps of so many, in an order drawn from a seed.
+// Returns the hidden states of all texts, in steps of `at_once` texts, in an order drawn from a
+// seed.
 std::vector<float> pass_rows(const GoldenModel& model, EncoderPass& pass, size_t at_once,
                              uint32_t seed) {
   std::vector<size_t> order(model.texts.size());
@@ -125,7 +126,7 @@ TEST_P(EncoderPassGolden, GivesTheBitsOfTheCores) {
   }
 }
 
-// No buffer may be longer here than the longest value or matrix.
+// Here no buffer may be longer than the longest value or matrix.
 TEST_P(EncoderPassGolden, GivesThemInPieces) {
   const GoldenModel& model = GetParam();
   const std::unique_ptr<Engine> engine = cores(model, 1);
@@ -154,7 +155,7 @@ TEST_P(EncoderPassGolden, GivesThemByShadersToo) {
   }
 }
 
-// Any order that the list leaves open gives the same, and nothing is read that nobody wrote.
+// Every order that the list allows gives the same bits, and no unwritten memory is read.
 TEST_P(EncoderPassGolden, ItsListIsSound) {
   const GoldenModel& model = GetParam();
   const std::unique_ptr<Engine> engine = cores(model, 3);
@@ -179,8 +180,8 @@ TEST_P(EncoderPassGolden, ItsListIsSound) {
 INSTANTIATE_TEST_SUITE_P(Models, EncoderPassGolden, testing::ValuesIn(read_golden_set("encoders")),
                          golden_test_name);
 
-// The hidden states of all rows of a step, without what an EncoderPass refuses: a reranker's head
-// is computed elsewhere.
+// Returns the hidden states of all rows of a step, even of models that an EncoderPass refuses. A
+// reranker's head is computed elsewhere.
 std::vector<float> layers_rows(const Engine& engine, const StepView& step) {
   VirtualAccelerator accelerator(VirtualOptions{});
   const AcceleratorWeights weights(*engine.model(), accelerator);
@@ -205,7 +206,7 @@ std::vector<float> layers_rows(const Engine& engine, const StepView& step) {
   return rows;
 }
 
-// A pair's texts have types of their own.
+// The two texts of a pair have different token types.
 TEST(EncoderPass, KnowsTheTypesOfPairs) {
   uint32_t compared = 0;
   for (const GoldenModel& model : read_golden_set("rerankers")) {

@@ -1,6 +1,7 @@
-// Encoders against the float64 reference, and the numerical contract over their texts: the same
-// bits alone and in any step, whoever else is in it, in any order, for every number of threads and
-// groups. Among the models are decoders whose files say that attention is not causal.
+// Tests of encoders against the float64 reference, and of the numerical contract over their texts.
+// A text has the same bits alone and in any step, beside any other texts, in any order, for every
+// number of threads and groups. Some models are decoders whose files say that attention is not
+// causal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ struct RunOptions {
   Isa isa = available_isas(detect_cpu_features()).back();
   uint32_t threads = 1, shards = 1, groups = 0;
   uint32_t at_once = 1;  // texts in a step
-  uint32_t order = 0;    // of the texts: 0 theirs, else that of a seed
+  uint32_t order = 0;    // of the texts; 0: their own, else drawn from this seed
   GroupSync sync = GroupSync::kAsync;
 };
 
@@ -77,7 +78,7 @@ std::vector<float> run_model(const GoldenModel& model, const RunOptions& run) {
 
 class EncoderGolden : public testing::TestWithParam<GoldenModel> {};
 
-// The levels agree to the bit; why they need not with BF16 weights says golden_test.cc.
+// The levels agree to the bit; golden_test.cc says why BF16 weights may be an exception.
 TEST_P(EncoderGolden, EveryIsaMeetsTheReferenceAndTheOthers) {
   const GoldenModel& model = GetParam();
   std::vector<float> first;
@@ -95,7 +96,7 @@ TEST_P(EncoderGolden, EveryIsaMeetsTheReferenceAndTheOthers) {
   }
 }
 
-// Texts of 1 to 200 tokens.
+// The texts have 1 to 200 tokens.
 TEST_P(EncoderGolden, BitsDependOnNothingButTheCut) {
   const GoldenModel& model = GetParam();
   for (Isa isa : available_isas(detect_cpu_features())) {
@@ -143,7 +144,7 @@ TEST_P(EncoderGolden, KeepsNothingAndGivesNoLogits) {
   EXPECT_THROW(engine->step({&next, 1}), Error);
 }
 
-// The last position that a model knows may be used, and none beyond it where a table ends there.
+// The last position of a model may be used. Where a table ends there, no position beyond it may.
 TEST_P(EncoderGolden, AContextEndsWithTheTableOfPositions) {
   const GoldenModel& model = GetParam();
   ModelSource source = open_model_source(model.path);

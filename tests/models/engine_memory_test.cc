@@ -1,4 +1,5 @@
-// The engine's account of its memory: every byte in one region, on the node of its shard.
+// Tests of the engine's account of its memory: every byte is in one region, on the node of its
+// shard.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The engine's steps: ragged batches give every sequence what it gets alone, and a refused step
-// changes nothing.
+// Tests of the engine's steps. Ragged batches give every sequence the same results as alone, and a
+// refused step changes nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,8 @@ TEST_F(EngineStep, AllRowsOfBothKindsFitOneStep) {
   EXPECT_EQ(copy(engine->logits(23)), logits);
 }
 
-// A step of every phase, with rows of all kinds among those that tokens are sampled from.
+// Runs a step of each phase. The rows that tokens are sampled from are mixed with rows of all
+// kinds.
 void expect_best_of_rows(Engine& engine, uint32_t vocabulary) {
   std::mt19937 random(5);
   std::vector<int32_t> tokens = random_tokens(random, 12, vocabulary);
@@ -145,8 +146,8 @@ TEST(EngineBest, IsThatOfTheWholeRowOverShardsAndGroups) {
   }
 }
 
-// Prefill deals rows to two groups or more, so that any of them may own a row whose logits or
-// hidden state is asked for.
+// Prefill deals rows to two groups or more. So any of them may own a row whose logits or hidden
+// state is asked for.
 TEST_F(EngineStep, PickedRowsAreTheSameForAnyGroups) {
   std::vector<std::vector<int32_t>> prompts = {random_tokens(31, 11), random_tokens(20, 12),
                                                random_tokens(9, 13)};
@@ -197,7 +198,7 @@ TEST_F(EngineStep, RefusedStepsChangeNothing) {
     EXPECT_THROW(engine->step({&request, 1}), Error);
     EXPECT_EQ(sequence->length(), 195u);
   }
-  // Pages for three sequences of 200: a fourth finds none.
+  // There are pages for three sequences of 200, so a fourth finds none.
   std::vector<std::unique_ptr<Sequence>> more;
   for (int i = 0; i < 2; ++i) {
     more.push_back(engine->new_sequence());

@@ -1,4 +1,4 @@
-// The virtual accelerator, failing where it is told to.
+// The virtual accelerator, which fails at a chosen call.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@
 namespace hearth {
 
 enum class FaultKind : uint8_t {
-  kSubmit,    // lists are refused from then on; what was submitted ends
-  kTransfer,  // so are writes and reads by the host, and they alone
-  // The other kinds end with every call failing.
-  kStopped,  // at a list; nothing that was submitted goes on
-  kLost,     // at a list; what was submitted may go on
-  kTimeout,  // at a wait; the same
-  kHung,     // once a wait for it took all its time: no list begins from that one on
+  kSubmit,    // lists are refused from then on; submitted lists end
+  kTransfer,  // only writes and reads by the host fail from then on
+  // Every call fails once one of the following kinds has struck.
+  kStopped,  // strikes at a list; submitted lists stop
+  kLost,     // strikes at a list; submitted lists may go on
+  kTimeout,  // strikes at a wait; submitted lists may go on
+  kHung,     // strikes when a wait has used all its time; no list begins from then on
 };
 
 struct Fault {
   FaultKind kind = FaultKind::kSubmit;
-  uint32_t at = 0;  // the first call that fails, of those that the kind names; 0: none does
+  uint32_t at = 0;  // number of the first failing call among those of the kind; 0: none fails
 
-  // Pages of texts under way may be written for good.
+  // Returns whether the pages of texts under way may be written at any later time.
   bool loses() const { return kind >= FaultKind::kLost; }
 };
 
@@ -32,10 +32,10 @@ class FailingAccelerator : public VirtualAccelerator {
  public:
   using VirtualAccelerator::VirtualAccelerator;
 
-  // Calls before this one do not count.
+  // Sets the fault. Only calls from now on count.
   void arm(const Fault& fault) { fault_ = fault; }
   bool failed() const { return failed_; }
-  // Seconds that somebody waited for what did not come.
+  // Returns the seconds that waits lasted which ended in a failure.
   double waited_seconds() const { return waited_seconds_; }
 
   Buffer allocate(uint64_t bytes) override {
@@ -68,7 +68,7 @@ class FailingAccelerator : public VirtualAccelerator {
   bool stopped() const override { return failed_ && fault_.kind == FaultKind::kStopped; }
 
  private:
-  // Counts a call at which faults of these kinds strike.
+  // Counts a call if the armed fault is one of these kinds; fails when its turn has come.
   void call(std::initializer_list<FaultKind> kinds) {
     const bool struck = std::ranges::count(kinds, fault_.kind) > 0;
     if (struck && fault_.at > 0 && ++calls_ == fault_.at) failed_ = true;

@@ -1,5 +1,5 @@
-// A GPU that is only described, for tests of what takes time: it has a queue for copies, and all
-// that it does is for nothing. A test gives the rates that it is about.
+// A GPU that is only described, for tests of time. It has a queue for copies, and everything takes
+// no time. A test sets the rates that it is about.
 #pragma once
 
 #include <cstdint>

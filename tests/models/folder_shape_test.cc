@@ -1,4 +1,4 @@
-// Tests what config.json alone says of a model: the same types and shapes as the files with
+// Tests of the information in config.json alone: the same types and shapes as in the files with
 // weights, and the predicted speed of two models of experts on a server with two EPYC 9355, 1,228
 // GB/s together.
 #include <gtest/gtest.h>
@@ -46,8 +46,8 @@ std::string read_file(const fs::path& path) {
 
 using Shapes = std::map<std::string, std::pair<std::string, std::vector<uint64_t>>>;
 
-// Vectors and routers of the golden folders are F32 where what config.json says is the type of
-// matrices; their types are left out.
+// Returns the shapes of the tensors, and the types of matrices. Types of vectors and routers are
+// left out, since the golden folders have F32 where config.json gives only the type of matrices.
 Shapes shapes_of(const ModelSource& source) {
   Shapes shapes;
   for (const SourceTensor& tensor : source.tensors()) {
@@ -64,14 +64,14 @@ TEST_P(FolderShape, ConfigAloneSaysWhatTheFilesHold) {
   const ConfigFolder alone(read_file(fs::path(GetParam().path) / "config.json"));
   const ModelSource shape = open_model_shape(alone.config());
   EXPECT_EQ(shapes_of(shape), shapes_of(open_model_source(GetParam().path)));
-  // A caller that asks for no weight may do without them.
+  // Only callers that need no weights may open such a folder.
   EXPECT_THROW(open_model_source(alone.config()), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(read_golden_set("hf_models")),
                          golden_test_name);
 
-// Returns the models of codes whose tensors config.json tells.
+// Returns the models of codes whose tensors config.json describes.
 std::vector<GoldenModel> with_expert_stacks() {
   std::vector<GoldenModel> models = read_golden_set("hf_code_models");
   std::erase_if(models, [](const GoldenModel& m) { return !m.name.starts_with("hf-gpt-oss"); });
@@ -80,7 +80,7 @@ std::vector<GoldenModel> with_expert_stacks() {
 INSTANTIATE_TEST_SUITE_P(Experts, FolderShape, testing::ValuesIn(with_expert_stacks()),
                          golden_test_name);
 
-// Rows of docs/safetensors.md on how quantised Linears are packed: what the quantiser is called,
+// Returns rows of docs/safetensors.md on the packing of quantised Linears: the quantiser's name,
 // and the packs.
 std::vector<std::pair<std::string, std::string>> documented_packs() {
   std::istringstream page(read_file(HEARTH_DOCS "/safetensors.md"));
@@ -101,7 +101,7 @@ std::string found_in(const std::string& text, const char* pattern) {
   return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
 }
 
-// The packs that the document has for a folder with this config.json.
+// Returns the packs that the document lists for a folder with this config.json.
 std::string packs_for(const std::string& config) {
   const std::string method = found_in(config, "\"quant_method\": *\"([^\"]+)\"");
   const std::string format = found_in(config, "\"(?:format|quant_algo)\": *\"([^\"]+)\"");
@@ -126,7 +126,7 @@ TEST(FolderPacks, AreThoseOfTheDocument) {
       const ModelSpec spec = make_spec(source);
       for (const WeightSpec& weight : spec.weights) {
         const bool linear = weight.data->has_codes() || weight.dtype == DType::kF8E4M3;
-        if (!linear || weight.packed == DType::kF32) continue;  // what no pack takes
+        if (!linear || weight.packed == DType::kF32) continue;  // not packed as codes
         const std::string kind = pack_kind_name(weight.packed.kind);
         EXPECT_NE(packs.find("`" + kind + "`"), packs.npos) << model.name << ": " << kind;
         ++quantised;
@@ -136,7 +136,7 @@ TEST(FolderPacks, AreThoseOfTheDocument) {
   EXPECT_GT(quantised, 100);
 }
 
-// The configurations as released (DeepSeek-AI 2024; Qwen3 technical report 2025).
+// The released configurations (DeepSeek-AI 2024; Qwen3 technical report 2025).
 constexpr const char* kDeepseekV3 = R"({"architectures": ["DeepseekV3ForCausalLM"],
   "first_k_dense_replace": 3, "hidden_size": 7168, "intermediate_size": 18432,
   "kv_lora_rank": 512, "max_position_embeddings": 163840, "moe_intermediate_size": 2048,
@@ -186,9 +186,9 @@ class Epyc9355 : public testing::Test {
   const BandwidthTable table_ = table_of(machine_);
 };
 
-// Bytes that a token reads: 37.9 and 22.3 GB, which 1,228 GB/s give 32 and 55 times a second.
-// Routers are packed as f32, which adds 0.2 and 0.1 GB. A second node has copies of them and of
-// what leads to the latents: 0.9 + 0.4 GB and 0.2 GB more.
+// A token reads 37.9 and 22.3 GB, which 1,228 GB/s can deliver 32 and 55 times a second. Routers
+// are packed as f32, which adds 0.2 and 0.1 GB. A second node has copies of routers and of the
+// matrices that make latents: 0.9 + 0.4 GB and 0.2 GB more.
 TEST_F(Epyc9355, ReadsWhatTheModelsCallFor) {
   EXPECT_NEAR(cost(kDeepseekV3, ExpertCut::kCut, 1).weight_bytes, 38.1e9, 0.1e9);
   EXPECT_NEAR(cost(kQwen235, ExpertCut::kCut, 1).weight_bytes, 22.4e9, 0.1e9);
@@ -196,8 +196,8 @@ TEST_F(Epyc9355, ReadsWhatTheModelsCallFor) {
   EXPECT_NEAR(cost(kQwen235, ExpertCut::kCut).weight_bytes, 22.6e9, 0.1e9);
 }
 
-// Predicted rates lie below what memory gives, and above what the OSDI'26 system reached with
-// attention on a GPU (21.5).
+// Predicted rates are below the memory's limit, and above the rate that the OSDI'26 system reached
+// with attention on a GPU (21.5).
 TEST_F(Epyc9355, RatesStayBelowMemory) {
   struct Case {
     const char* config;

@@ -1,5 +1,5 @@
-// Folders with safetensors beside GGUF files with the same weights: the same bits come out. FP8 is
-// packed as the products of its codes and scales, however shards and heads are cut.
+// Compares folders of safetensors with GGUF files of the same weights: results have the same bits.
+// FP8 is packed as the products of its codes and scales, however shards and heads are cut.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -115,8 +115,8 @@ class Both : private Shape {
     matrix(to + "ffn_down_exps.weight", all("down_proj"), width, expert_ffn);
   }
 
-  // Returns the row of the folder's tensor that is GGUF's row r of a head; the folder's heads are
-  // two halves.
+  // Returns the folder's row that equals row r of a head in GGUF. The folder stores a head as two
+  // halves.
   static size_t stored(size_t row, uint32_t split) {
     if (split == 0) return row;
     const size_t r = row % split;
@@ -131,7 +131,7 @@ class Both : private Shape {
     folder_.add(hf_name, {n}, "F32", std::as_bytes(std::span(in_folder)), random_() % 2);
   }
 
-  // Adds a matrix of one name in the folder, or of one name for each expert.
+  // Adds a matrix that has one name in the folder, or one for each expert.
   void matrix(const std::string& name, const std::vector<std::string>& hf_names, uint32_t rows,
               uint32_t k, uint32_t split = 0) {
     const bool codes = fp8 && hf_names[0].starts_with("model.layers");
@@ -146,7 +146,7 @@ class Both : private Shape {
     gguf_.add_tensor(name, dims, codes ? DType::kF32 : DType::kBF16, bytes);
   }
 
-  // Puts a matrix into the folder and returns GGUF's bytes.
+  // Adds a matrix to the folder and returns GGUF's bytes.
   std::vector<std::byte> bf16_matrix(const std::string& hf_name, uint32_t rows, uint32_t k,
                                      uint32_t split) {
     std::vector<bf16_t> values(size_t{rows} * k), in_folder(values.size());
@@ -230,7 +230,7 @@ TEST(Folder, AQwen3InBf16HasTheBitsOfItsGguf) {
   expect_same_bits(both);
 }
 
-// Experts whose FFN fills no panel.
+// The number of experts, whose FFNs fill no panel.
 constexpr uint32_t kExperts = 5;
 
 TEST(Folder, AMixtureInBf16HasTheBitsOfItsGguf) {
@@ -284,7 +284,7 @@ TEST(Folder, Fp8KeepsItsValues) {
   for (uint32_t shards : {1u, 2u, 3u}) expect_same_weights(both, shards);
 }
 
-// Shards begin inside of panels, and halves of a head in two blocks of scales.
+// Shards begin inside panels, and the halves of a head are in two blocks of scales.
 TEST(Folder, Fp8WhosePanelsHaveSeveralScalesKeepsItsValues) {
   for (uint32_t head : {24u, 256u}) {
     const Both both(Shape{.layers = 1,

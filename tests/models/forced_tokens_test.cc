@@ -1,5 +1,5 @@
-// Tokens that must come: they are computed together with the token before them, and every text is
-// what it is one token after another, whoever else runs, waits, reads slowly or loses its pages.
+// Tests of tokens that must come. They are computed together with the token before them. Every text
+// is the same as one token after another, whatever other clients do and even if it loses its pages.
 #include <algorithm>
 #include <map>
 
@@ -21,7 +21,7 @@ class ForcedTokens : public SchedulerTest {
     std::string text;
     Finish finish;
     uint32_t sampled = 0;
-    uint32_t longest_run = 0;  // of tokens that came at once
+    uint32_t longest_run = 0;  // of tokens delivered at once
     std::vector<float> last;   // the logits of the last token
   };
 
@@ -46,7 +46,7 @@ class ForcedTokens : public SchedulerTest {
     return request;
   }
 
-  // Makes a text token after token, each computed in a step of its own.
+  // Makes a text token by token, each computed in a step of its own.
   Choice by_hand(const Request& request, uint32_t choice = 0) const {
     SamplingParams params = request.sampling;
     params.seed += choice;
@@ -343,7 +343,7 @@ TEST_F(ForcedTokens, TheyTakeNoMoreTimeThanAChunkOfAPrompt) {
   for (size_t i = 0; i < all.size(); ++i) expect_by_hand(requests[i], read(all[i]));
 }
 
-// Rows of the prompt are expanded, those behind it are not, however many come in a step.
+// The prompt's rows are expanded and later ones are not, however many tokens a step has.
 TEST_F(ForcedTokens, OfAModelWithLatentsTheyAreTheSame) {
   file_ = parse_gguf(tiny_deepseek2(shape()), "tiny");
   EngineOptions expanding = large();
@@ -359,7 +359,7 @@ TEST_F(ForcedTokens, OfAModelWithLatentsTheyAreTheSame) {
   }
 }
 
-// All threads sample for whoever needs it, each for somebody.
+// All threads sample, each for another sequence.
 TEST_F(ForcedTokens, TheyAreTheSameOnAnyNumberOfThreads) {
   std::vector<Request> requests;
   const char* patterns[] = {kRecords, "[a-z]{30}", R"(([a-z]{5}"|order){9})"};
@@ -433,7 +433,7 @@ TEST_F(ForcedTokens, WhoseLanguageFailsEndsAlone) {
   }
 }
 
-// Anything may happen at once.
+// Random events may coincide.
 TEST_F(ForcedTokens, RandomSchedulesGiveTheSame) {
   const char* patterns[] = {kRecords, R"(([ab]{1,3}q{20}){0,4}order)", R"((name":"[a-z]{3},)*)"};
   for (int round = 0; round < 12; ++round) {

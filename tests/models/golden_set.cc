@@ -23,7 +23,7 @@ std::string slurp(const std::string& path) {
   return text.str();
 }
 
-// A float32 C-order .npy of format 1.0.
+// Reads a float32 C-order .npy of format 1.0.
 std::vector<float> read_npy(const std::string& path, size_t count) {
   std::string bytes = slurp(path);
   size_t header = 10 + (static_cast<uint8_t>(bytes.at(8)) | static_cast<uint8_t>(bytes.at(9)) << 8);
@@ -133,7 +133,7 @@ Difference difference(const std::vector<float>& a, const std::vector<float>& b) 
     d.rms += e * e;
   }
   d.rms = std::sqrt(d.rms / static_cast<double>(a.size()));
-  if (std::isnan(d.rms)) d.max = d.rms;  // which fails every comparison that follows
+  if (std::isnan(d.rms)) d.max = d.rms;  // every later comparison with NaN fails
   return d;
 }
 

@@ -23,7 +23,7 @@
 namespace hearth {
 namespace {
 
-// Groups on a shard, of plans that change between steps.
+// The most groups on a shard, in plans that change between steps.
 constexpr uint32_t kMostParts = 2;
 
 struct RunOptions {
@@ -33,12 +33,12 @@ struct RunOptions {
   size_t chunk = 64;  // tokens a step
   GroupSync sync = GroupSync::kAsync;
   ExpertCut experts = ExpertCut::kCut;
-  uint32_t expanded = 0;   // of the tokens, where there are latents
-  uint32_t plan_seed = 0;  // every step has another plan, drawn from this; 0: all have one
-  uint32_t schedules = 0;  // the seed of random ones; 0: none
+  uint32_t expanded = 0;   // number of expanded tokens, where there are latents
+  uint32_t plan_seed = 0;  // if not 0, every step has another plan, drawn from this seed
+  uint32_t schedules = 0;  // the seed of random schedules; 0: none
 };
 
-// Random schedules for every product of both phases, in steps of some sizes.
+// Returns random schedules for every product of both phases, in steps of some sizes.
 ScheduleTable random_schedules(const Engine& engine, uint32_t seed) {
   std::mt19937 random(seed);
   ScheduleTable table;
@@ -79,7 +79,7 @@ Machine machine_of(const RunOptions& run) {
   return Machine::invented(run.shards, (run.threads + run.shards - 1) / run.shards);
 }
 
-// Loads the model for the run: its weights are packed by the run's threads.
+// Loads the model for the run; the run's threads pack its weights.
 std::unique_ptr<Engine> load(const GoldenModel& model, const RunOptions& run) {
   ModelSource file = open_model_source(model.path);
   return std::make_unique<Engine>(file, make_spec(file), machine_of(run), run.isa,
@@ -106,15 +106,16 @@ std::vector<float> logits_of(Engine& engine, const GoldenModel& model, const Run
   return logits;
 }
 
-// Whether every model goes through all comparisons: it does with HEARTH_ALL_LEVELS in the
-// environment. Else it goes through a part by its name, so that the models together go through all.
+// Returns whether every model goes through all comparisons, which HEARTH_ALL_LEVELS in the
+// environment asks for. Otherwise its name chooses some, so that the models together go through
+// all.
 bool compares_all() { return std::getenv("HEARTH_ALL_LEVELS") != nullptr; }
 size_t letters_of(const GoldenModel& model) {
   return std::accumulate(model.name.begin(), model.name.end(), size_t{0});
 }
 
-// The levels at which a model's bits are compared under plans, chunks and shards: the highest, and
-// one of the others.
+// Returns the levels at which a model's bits are compared under plans, chunks and shards: the
+// highest, and one of the others.
 std::vector<Isa> compared_levels(const GoldenModel& model) {
   std::vector<Isa> levels = available_isas(detect_cpu_features());
   std::erase(levels, Isa::kReference);  // one chain for every M by construction, and slow
@@ -122,15 +123,16 @@ std::vector<Isa> compared_levels(const GoldenModel& model) {
   return {levels[letters_of(model) % (levels.size() - 1)], levels.back()};
 }
 
-// The tokens a step, where every step has a plan of its own: one or some with one shard, the other
-// with two. Steps of one token take by far the longest.
+// Returns the numbers of tokens in a step, for runs where every step has a plan of its own. One
+// shard gets either one token or some, two shards the other. Steps of one token take by far the
+// longest.
 std::vector<size_t> compared_chunks(const GoldenModel& model, uint32_t shards) {
   if (compares_all()) return {1, 7};
   return {(letters_of(model) + shards) % 2 == 0 ? size_t{1} : size_t{7}};
 }
 
-// The engines of a test work on the same weights: those that were packed for the first of them that
-// cuts the model alike. Who packed them, and which level is to work on them, leaves no trace
+// The engines of a test share weights: those packed for the first engine with the same cut. The
+// packed bytes do not depend on the members that pack them, nor on the level that uses them
 // (PackedWeightsAreTheSameWhoeverPacksThem).
 class Golden : public testing::TestWithParam<GoldenModel> {
  protected:
@@ -166,7 +168,7 @@ std::vector<GoldenModel> decoders() {
   return models;
 }
 
-// Returns the decoders, and the models of experts that attend with sinks; other models of experts
+// Returns the decoders, and the models of experts that attend with sinks. Other models of experts
 // attend as the decoders do.
 std::vector<GoldenModel> decoders_and_sinks() {
   std::vector<GoldenModel> models = decoders();
@@ -199,21 +201,21 @@ std::vector<GoldenModel> shared_kv_models() {
   return models;
 }
 
-// Numbers of shards that models are cut into: all, but where a run costs many times as much.
+// The numbers of shards that models are cut into: fewer where a run costs many times as much.
 #ifdef HEARTH_FEW_ROUNDS
 constexpr uint32_t kShardCounts[] = {4};
 #else
 constexpr uint32_t kShardCounts[] = {2, 3, 4};
 #endif
 
-// F32: within 1e-4 of the largest logit. Else the reference tells how far the logits move when it
-// rounds what the engine rounds (activations to bf16 or to q8_0); the two roundings are independent
-// draws of that size, so their difference is sqrt(2) of it, and the bound allows twice that. F16
-// weights take f32 activations.
+// F32 must be within 1e-4 of the largest logit. Otherwise the reference tells how far the logits
+// move when it rounds as the engine does (activations to bf16 or to q8_0). The two roundings are
+// independent draws of that size, so their difference is sqrt(2) of it, and the bound allows twice
+// that. F16 weights take f32 activations.
 //
-// All levels follow one chain of operations, so they agree to the bit; but for BF16 weights AVX-512
-// sums pairs in its own way (vdpbf16ps), and a sum that then falls on the other side of a rounding
-// boundary moves the logits as much as that rounding does.
+// All levels follow one chain of operations, so they agree to the bit. The exception is BF16
+// weights: AVX-512 sums pairs in its own way (vdpbf16ps). A sum that then falls on the other side
+// of a rounding boundary moves the logits as much as that rounding does.
 TEST_P(Golden, EveryIsaMeetsTheReferenceAndTheOthers) {
   const GoldenModel& model = GetParam();
   double largest = 0;
@@ -260,7 +262,7 @@ TEST_P(Golden, PackedWeightsAreTheSameWhoeverPacksThem) {
   }
 }
 
-// The test takes float models only: activations that are rounded hide what the cache adds.
+// The test takes float models only: rounded activations would hide the effect of the cache.
 TEST_P(FloatGolden, KvTypesMoveLogitsAsTheirRoundingDoes) {
   const GoldenModel& model = GetParam();
   Isa isa = available_isas(detect_cpu_features()).back();
@@ -304,8 +306,8 @@ TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
   }
 }
 
-// Shards that share a KV head keep a copy each, whoever works on them: groups of several shards,
-// one each, and two a shard, of which one may have no head.
+// Shards that share a KV head keep a copy each. The plans have groups of several shards, one group
+// a shard, and two a shard, of which one may have no head.
 TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
   const GoldenModel& model = GetParam();
   for (Isa isa : compared_levels(model)) {
@@ -351,7 +353,7 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
       RunOptions run{.isa = isa, .threads = shards, .shards = shards};
       std::vector<float> cut = run_model(run);
       EXPECT_LT(difference(one, cut).rms, model.shard_bound());
-      run.prefill_groups = 2;  // of several shards each, where decode has one each
+      run.prefill_groups = 2;  // of several shards each, while decode has one group a shard
       run.chunk = 9;
       EXPECT_TRUE(same_bits(cut, run_model(run)));
       run.decode_groups = 1;
@@ -361,7 +363,7 @@ TEST_P(Golden, ShardsChangeTheLastBitsOnlyAndPlansOverThemNone) {
   }
 }
 
-// Tiles, slices, tasks and the dealing of K change no bit.
+// Tiles, slices, tasks and the division of K change no bit.
 TEST_P(Golden, SameBitsUnderRandomSchedules) {
   const Isa isa = available_isas(detect_cpu_features()).back();
   for (uint32_t shards : {1u, 2u}) {
@@ -375,8 +377,8 @@ TEST_P(Golden, SameBitsUnderRandomSchedules) {
   }
 }
 
-// Experts lie whole on one shard each: who computes them changes no bit, cutting them the last
-// ones.
+// Each expert lies whole on one shard. The group that computes it changes no bit; cutting experts
+// changes the last bits.
 TEST_P(ExpertGolden, SpreadOverShards) {
   const GoldenModel& model = GetParam();
   const Isa isa = available_isas(detect_cpu_features()).back();
@@ -395,8 +397,8 @@ TEST_P(ExpertGolden, SpreadOverShards) {
   }
 }
 
-// Tokens whose rows are expanded, and some behind them that are not: the same function, whose bits
-// follow from a row's form alone.
+// Some tokens' rows are expanded, and some after them are not. Both compute the same function, and
+// a row's form alone determines its bits.
 TEST_P(LatentGolden, ExpandedRowsMeetTheReference) {
   const GoldenModel& model = GetParam();
   const auto expanded = static_cast<uint32_t>(model.tokens.size() * 5 / 8);
@@ -436,7 +438,7 @@ TEST_P(LatentGolden, BitsOfExpandedRowsDependOnTheirFormAlone) {
       two, bits({.threads = 4, .shards = 2, .prefill_groups = 4, .decode_groups = 2, .chunk = 9})));
 }
 
-// Folders as Hugging Face's hub has them: the same bits as the GGUF file with the same weights.
+// Folders of Hugging Face's hub give the same bits as the GGUF file with the same weights.
 TEST_P(FolderGolden, MeetsTheReferenceAndItsTwin) {
   const GoldenModel& model = GetParam();
   for (Isa isa : available_isas(detect_cpu_features())) {
@@ -452,7 +454,7 @@ TEST_P(FolderGolden, MeetsTheReferenceAndItsTwin) {
   }
 }
 
-// Shards begin inside of groups of columns that share scales.
+// Shards begin inside groups of columns that share scales.
 TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
   const GoldenModel& model = GetParam();
   const Isa isa = available_isas(detect_cpu_features()).back();
@@ -461,7 +463,7 @@ TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
   EXPECT_LT(difference(one, two).rms, model.shard_bound());
 }
 
-// Some of the models gather their input, of one shard and of all.
+// Some of the models gather their input, from one shard or from all.
 TEST_P(CodeGolden, BitsDoNotDependOnThreadsChunksOrGroups) {
   auto bits = [&](RunOptions run) {
     run.isa = available_isas(detect_cpu_features()).back();

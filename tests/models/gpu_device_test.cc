@@ -1,5 +1,5 @@
-// A GPU as a device, by the virtual accelerator: the bits of the cores, and what becomes of texts
-// when it is lost, at whichever of the calls that are made of it.
+// Tests of a GPU as a device, by the virtual accelerator. It gives the bits of the cores, and texts
+// are not lost when it is lost, at whichever call that happens.
 #include "embed/gpu_device.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-// Lost from its `last`th call on; never where that is 0.
+// An accelerator that is lost from its `last`th call on; never if that is 0.
 class LostAccelerator : public VirtualAccelerator {
  public:
   explicit LostAccelerator(int last) : VirtualAccelerator(VirtualOptions{}), last_(last) {}
@@ -110,7 +110,7 @@ TEST_F(GpuDeviceTest, GivesTheBitsOfTheCores) {
   EXPECT_EQ(run(*device), run(*pool()));
 }
 
-// 2 (128 + 3) 2^-24: of the feed-forward layer's columns.
+// The bound is 2 (128 + 3) 2^-24, for the feed-forward layer's columns.
 TEST_F(GpuDeviceTest, TellsHowFarBf16SumsAreApart) {
   EXPECT_EQ(bits_beside_cores(spec_, Isa::kAvx512Bf16), "");
   for (WeightSpec& weight : spec_.weights) {
@@ -121,7 +121,7 @@ TEST_F(GpuDeviceTest, TellsHowFarBf16SumsAreApart) {
   EXPECT_NE(text.find("at most 1.6e-05 times the sum"), std::string::npos) << text;
 }
 
-// The text that is at fault is refused, and the device goes on.
+// The faulty text is refused, and the device still works.
 TEST_F(GpuDeviceTest, RefusesATextAsCoresDo) {
   const std::unique_ptr<GpuDevice> device = gpu(std::make_shared<LostAccelerator>(0));
   const EmbedQuery empty;
@@ -144,7 +144,7 @@ TEST_F(GpuDeviceTest, IsRefusedWhereTheLargestStepHasNoMemory) {
 TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
   const std::vector<EmbedVector> expected = run(*pool());
   int loading = 0, lost = 0;
-  // The first calls find out whether it computes right; faults come behind them.
+  // The first calls check that the device computes correctly; faults come after them.
   LostAccelerator checked(0);
   require_right(checked, spec_);
   for (int last = checked.calls() + 1;; ++last) {
@@ -164,7 +164,7 @@ TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
     std::vector<std::promise<EmbedOutcome>> outcomes(queries_.size());
     QueueManager manager(std::move(queues), by_depth, clock, queries_[0]);
     for (size_t i = 0; i < queries_.size(); ++i) {
-      // A promise that is kept twice throws.
+      // Setting a promise twice would throw.
       const auto keep = [&, i](EmbedOutcome outcome) { outcomes[i].set_value(std::move(outcome)); };
       ASSERT_TRUE(manager.submit_waiting(queries_[i], keep));
     }
@@ -173,12 +173,12 @@ TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
       ASSERT_FALSE(outcome.error) << outcome.error->what();
       EXPECT_EQ(outcome.vector, expected[i]);
     }
-    if (accelerator->calls() < last) break;  // it did all it was asked for
+    if (accelerator->calls() < last) break;  // it served all calls
     ++lost;
     EXPECT_FALSE(manager.statistics()[0].up);
   }
   EXPECT_GT(loading, 10);
-  // The first batch goes to the GPU: written, submitted, waited for, read.
+  // The first batch goes to the GPU in four calls: write, submit, wait, read.
   EXPECT_GE(lost, 4);
 }
 

@@ -18,14 +18,14 @@
 namespace hearth {
 namespace {
 
-// Even shards, one a node.
+// Returns a placement of even shards, one a node.
 ModelPlacement even_placement(uint32_t shards) {
   ModelPlacement placement{{}, std::vector<uint32_t>(shards, 1)};
   for (uint32_t s = 0; s < shards; ++s) placement.shard_nodes.push_back(s);
   return placement;
 }
 
-// A loaded model with everything in plain sight, over as many shards and groups as the plan says.
+// A loaded model whose parts are all public, over the plan's shards and groups.
 class Harness {
  public:
   Harness(const TinyShape& shape, const Plan& plan)
@@ -158,9 +158,9 @@ TEST(ModelGraph, ActivationMemoryDoesNotDependOnLayers) {
   }
 }
 
-// A layer's ops, each with its barrier: attn_qkv, rope_kv, attention, attn_output, reduce,
-// ffn_gate_up, ffn_down, reduce. Groups meet before a reduce, and in prefill, where rows are dealt,
-// after it too.
+// The ops of a layer, each with a barrier: attn_qkv, rope_kv, attention, attn_output, reduce,
+// ffn_gate_up, ffn_down, reduce. Groups meet before a reduce. In prefill, where rows are dealt to
+// groups, they meet after it too.
 TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersALayer) {
   constexpr uint32_t kLayers = 3;
   for (auto [shards, groups] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}, {2u, 2u}, {2u, 4u}}) {
@@ -179,9 +179,8 @@ TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersA
   }
 }
 
-// The same with latent attention: attn_down, latent_kv, attn_q, attention, attn_values,
-// attn_output, and the five behind these. What leads to latents is every group's own, so that none
-// meet for it.
+// The ops of latent attention: attn_down, latent_kv, attn_q, attention, attn_values, attn_output,
+// and the five after these. Every group computes the latents itself, so that none meet for them.
 TEST(ModelGraph, TenBarriersALayerWithLatentAttention) {
   constexpr uint32_t kLayers = 2;
   TestModel model(latent_source({.layers = kLayers, .heads = 8}));
@@ -201,8 +200,8 @@ TEST(ModelGraph, TenBarriersALayerWithLatentAttention) {
   }
 }
 
-// Partial sums of one reduce lie where those of the one before do not: a group that is ahead writes
-// them while another still reads the others. Where groups meet after a reduce they need not.
+// Partial sums of successive reduces lie in different places. A group that is ahead writes new ones
+// while another still reads the old ones. Where groups meet after a reduce, this is not needed.
 TEST(ModelGraph, PartialSumsAlternateWhereGroupsMeetOnceAReduce) {
   Harness harness(TinyShape{.layers = 4, .heads = 8, .kv_heads = 4, .ffn = 256},
                   even_plan(Phase::kDecode, 4, 2, 4, 4));

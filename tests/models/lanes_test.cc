@@ -1,5 +1,5 @@
-// Engines of one process at work at the same time: two on one model that was loaded once, and two
-// on models of their own. Each gives what it gives alone, to the bit.
+// Tests of engines that work at the same time in one process: two on one model that was loaded
+// once, and two on models of their own. Each gives the same bits as alone.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -15,7 +15,7 @@
 namespace hearth {
 namespace {
 
-// Two threads wait here for each other in the midst of their steps.
+// A barrier at which two threads wait for each other in the midst of their steps.
 using Meeting = std::barrier<>;
 
 EngineOptions options_with(uint32_t threads, uint32_t shards, uint32_t groups) {
@@ -27,9 +27,9 @@ EngineOptions options_with(uint32_t threads, uint32_t shards, uint32_t groups) {
   return options;
 }
 
-// Computes a prompt that begins with `first`, then decodes the likeliest tokens, and returns the
-// last row of logits of every step. With a meeting, each step goes on in its midst only once the
-// other thread's step is there too.
+// Computes a prompt that begins with `first`, then decodes the likeliest tokens. Returns the last
+// row of logits of every step. With a meeting, each step waits in its midst for the other thread's
+// step.
 std::vector<float> decode(Engine& engine, int32_t first, Meeting* meeting = nullptr) {
   constexpr uint32_t kPrompt = 21, kSteps = 40;
   const uint32_t vocabulary = engine.spec().hyper.vocabulary;
@@ -61,13 +61,13 @@ class Lanes : public testing::Test {
     return std::make_unique<Engine>(source, make_spec(source), machine_, isa_, options);
   }
 
-  // Made before a team pins this thread.
+  // This is made before a team pins the thread.
   const Machine machine_ = Machine::invented(2, 2);
   const Isa isa_ = available_isas(detect_cpu_features()).back();
 };
 
 // The second engine has other threads and groups, and a context and sequences of its own. It is
-// made when the source is gone.
+// made after the source was destroyed.
 TEST_F(Lanes, TwoEnginesWorkOnOneModel) {
   std::unique_ptr<Engine> a = load({}, options_with(2, 2, 2));
   const std::vector<float> a_alone = decode(*a, 3), b_alone = decode(*a, 5);
@@ -106,7 +106,7 @@ TEST_F(Lanes, TwoModelsWorkInOneProcess) {
   EXPECT_TRUE(same_bits(b_rows, b_alone));
 }
 
-// A lane cannot stand elsewhere than its model does.
+// A lane cannot have other nodes than its model.
 TEST_F(Lanes, TheModelStaysAsItIsCut) {
   std::unique_ptr<Engine> a = load({}, options_with(2, 2, 2));
   Engine b(a->model(), machine_, isa_, options_with(1, 1, 0));

@@ -1,4 +1,5 @@
-// Loading measured over a whole model: what is loaded, what is copied beside it, and what remains.
+// Tests of measuring the loading of a whole model: the loaded bytes, the copied bytes, and the
+// results.
 #include "bench/load_bench.h"
 
 #include <gtest/gtest.h>

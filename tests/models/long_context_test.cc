@@ -1,5 +1,5 @@
-// Contexts of several spans, whose attention threads share where there are more of them than heads
-// and sequences: the logits are those of one thread, to the bit.
+// Tests of contexts of several spans. Threads share their attention if there are more threads than
+// heads and sequences. The logits are those of one thread, to the bit.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -14,8 +14,8 @@ constexpr uint32_t kLong = 1100, kShort = 40, kContext = 1150;  // 3 spans
 
 using Logits = std::vector<std::vector<float>>;
 
-// Returns the logits of a long prompt in steps of several sizes, and of tokens after it, alone and
-// beside a short sequence and the last tokens of a prompt of one span.
+// Returns the logits of a long prompt in steps of several sizes, and of tokens after it. The tokens
+// come alone, and beside a short sequence and the last tokens of a prompt of one span.
 Logits logits_of(const ModelSource& file, const EngineOptions& options, size_t most_rows = 400) {
   const uint32_t prompt_length = options.expand.step > 0 ? kLong : 0;
   auto engine = tiny_engine(file, options);
@@ -82,7 +82,7 @@ TEST(LongContext, NorWhereTwoHeadsAreAGranule) { expect_threads_share(16, 0, KvT
 
 TEST(LongContext, NorOnTwoShards) { expect_threads_share(32, 700, KvType::kQ8_0, 2); }
 
-// Heads enough for two tasks.
+// There are heads enough for two tasks.
 TEST(LongContext, NorThatOfLatents) {
   ModelSource file = parse_gguf(tiny_deepseek2({.heads = 40}), "tiny");
   expect_threads_share(file, KvType::kF16, 1);
@@ -98,7 +98,7 @@ TEST(LongContext, NorThatOfExpandedLatents) {
     const Logits one = logits_of(file, options);
     options.threads = 3;
     EXPECT_TRUE(logits_of(file, options) == one);
-    // The logits are those of the prompt's last row and those behind it, whatever the steps were.
+    // The logits are those of the prompt's last row and of later rows, whatever the steps were.
     const Logits small = logits_of(file, options, 64);
     ASSERT_GE(small.size(), 7u);
     EXPECT_TRUE(std::equal(small.end() - 7, small.end(), one.end() - 7));

@@ -1,5 +1,5 @@
-// Folders whose matrices have their columns in no order of groups: which of them stay codes. What
-// they give is held against the reference, and for its bits, with that of all folders of codes.
+// Tests of folders whose matrices have columns in another order than their groups: which of the
+// matrices stay codes. The tests of all folders of codes check their results and bits.
 #include <gtest/gtest.h>
 
 #include "golden_set.h"
@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Q, K and V, and gate and up, have orders that differ in the one, and the same in the others.
+// Q, K and V, and gate and up, have different orders in some models and the same in others.
 TEST(OrderedColumns, StayCodesWhereWhatReadsAnInputHasOneOrder) {
   size_t models = 0;
   for (const GoldenModel& model : read_golden_set("hf_code_models")) {

@@ -1,6 +1,7 @@
-// Tests of the memory that passes over prompts allocate. On an accelerator it is none once they are
-// made, however many tensors go through its berths (OSDI'26, "hybrid MoE", 3.1, has 44.5 thousand a
-// pass). On the host it is their lists, no more from pass to pass, and nothing for a copy.
+// Tests of the memory that passes over prompts allocate. On an accelerator they allocate none once
+// they are made, however many tensors go through its berths (OSDI'26, "hybrid MoE", 3.1, has 44.5
+// thousand a pass). On the host they allocate their lists, no more from pass to pass, and nothing
+// for a copy.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@
 
 namespace {
 
-// The allocations of one thread.
+// The number of allocations of one thread.
 struct Allocations {
   mutable std::atomic<std::thread::id> thread{};
   mutable std::atomic<uint64_t> count{0};
@@ -28,7 +29,7 @@ const Allocations& allocations() {
 
 }  // namespace
 
-// Inlined, they would not look to g++ like a pair.
+// These are not inlined, since g++ would then report a mismatched pair.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   const Allocations& of = allocations();
   if (of.thread.load() == std::this_thread::get_id()) ++of.count;
@@ -42,8 +43,8 @@ const Allocations& allocations() {
 namespace hearth {
 namespace {
 
-// Does all at once, which is nothing, takes no memory of the host's for it, and counts what it is
-// asked to keep.
+// An accelerator that does nothing, at once, and allocates nothing on the host. It counts buffers,
+// timelines and lists of copies.
 class IdleAccelerator : public Accelerator {
  public:
   const AcceleratorFacts& facts() const override { return facts_; }
@@ -65,7 +66,7 @@ class IdleAccelerator : public Accelerator {
   void submit(const CommandList& list) override { copied_ += is_load(list) ? 1 : 0; }
 
   uint32_t kept() const { return kept_; }      // buffers and timelines
-  uint32_t copied() const { return copied_; }  // lists of copies
+  uint32_t copied() const { return copied_; }  // lists that copy weights
 
  protected:
   void free(BufferId) noexcept override { ++kept_; }
@@ -79,9 +80,9 @@ class IdleAccelerator : public Accelerator {
 };
 
 struct Counted {
-  uint32_t of_accelerator = 0;    // in all passes
-  uint64_t third = 0, tenth = 0;  // of the host in these
-  uint32_t loads = 0;             // of a pass
+  uint32_t of_accelerator = 0;    // in all passes together
+  uint64_t third = 0, tenth = 0;  // of the host, in the third and the tenth pass
+  uint32_t loads = 0;             // of one pass
 };
 
 Counted counted_passes(const DescribedTarget& target, const StreamPlan& plan) {

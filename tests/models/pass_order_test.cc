@@ -1,7 +1,7 @@
 // Tests of the order of commands in streamed passes over models with experts, for rings of every
-// length. Any order that the lists allow gives the cores' bits. Lists that order too little are
-// found, by the checker and by running random orders. HEARTH_ALL_STREAMS in the environment takes
-// more of each.
+// length. Any order that the lists allow gives the cores' bits. The checker, and runs in random
+// orders, find lists that order too little. HEARTH_ALL_STREAMS in the environment runs more of
+// each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,12 +30,12 @@ namespace hearth {
 namespace {
 
 #if defined(HEARTH_FEW_ROUNDS)
-constexpr uint32_t kRings = 7, kSeeds = 60;  // every so many-th ring
+constexpr uint32_t kRings = 7, kSeeds = 60;  // every kRings-th ring is tested
 #else
 constexpr uint32_t kRings = 1, kSeeds = 1000;
 #endif
 
-constexpr uint32_t kLayers = 3;  // of the last one a pass multiplies no experts
+constexpr uint32_t kLayers = 3;  // a pass multiplies no experts of the last one
 constexpr uint32_t kExperts = 10;
 constexpr uint32_t kCopyQueue = 1;
 
@@ -49,7 +49,7 @@ ModelShape shape_of(bool latents) {
           .experts = {.count = kExperts, .chosen = 3, .ffn = 96, .shared = latents ? 1U : 0U}};
 }
 
-// Keeps all that is submitted, and what was written by others.
+// Keeps all submitted lists, and the ranges that others wrote.
 class KeepingAccelerator : public TimedAccelerator {
  public:
   using TimedAccelerator::TimedAccelerator;
@@ -80,7 +80,7 @@ class KeepingAccelerator : public TimedAccelerator {
   std::vector<Access> filled_;
 };
 
-// A model that is only described, as it lies over some shards.
+// A model that is only described, cut over some shards.
 class Streamed {
  public:
   Streamed(bool latents, uint32_t shards, ExpertCut cut)
@@ -90,12 +90,12 @@ class Streamed {
         target_(model_.spec(), Machine::invented(shards, 1), placement(shards, cut), KvType::kF16,
                 256) {}
 
-  // The pieces of all experts of the layers that are multiplied, over all shards that hold some.
+  // Returns the pieces of all experts of the multiplied layers, over all shards that have some.
   uint32_t pieces() const {
     return (kLayers - 1) * kExperts * (cut_ == ExpertCut::kCut ? shards_ : 1);
   }
 
-  // The lists of two passes over two texts, the second one behind the first.
+  // Returns the lists of two passes over two texts, one after the other.
   std::shared_ptr<KeepingAccelerator> kept_lists(const StreamPlan& plan, uint32_t queues) const {
     const auto kept = accelerator(queues);
     PrefillPass pass(target_.target(), kept, plan);
@@ -148,7 +148,7 @@ class Streamed {
   DescribedTarget target_;
 };
 
-// Returns a plan with a ring of that length, from which its other values follow.
+// Returns a plan whose ring has this length. Its other values follow from the length.
 StreamPlan plan_of(uint32_t ring) {
   const uint32_t batch = 1 + ring % 2;
   return {.rows = 70,
@@ -231,7 +231,7 @@ bool reads(const Command& command, const Access& bytes) {
   });
 }
 
-// The command of the first queue before this one.
+// Returns the last command before this one that is not on the copy queue.
 size_t computing_before(const CommandList& list, size_t command) {
   do {
     --command;
@@ -239,8 +239,8 @@ size_t computing_before(const CommandList& list, size_t command) {
   return command;
 }
 
-// A copy into a berth that waits until nobody needs what lies there, and the last command that
-// reads that.
+// A copy into a berth, which waits until the berth's old contents are used, and the last command
+// that reads those contents.
 struct Reuse {
   size_t copy, reader;
 };
@@ -249,7 +249,7 @@ std::vector<Reuse> reuses_of(const CommandList& list) {
   std::vector<Reuse> reuses;
   for (size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
-    // Only loads of a single copy are changed.
+    // Only loads of a single copy are considered.
     if (command.queue != kCopyQueue || command.waits.empty() || command.signals.empty()) continue;
     const auto& copy = std::get<CopyBytes>(command.work);
     const Access berth{.at = copy.to, .bytes = copy.bytes};
@@ -262,7 +262,7 @@ std::vector<Reuse> reuses_of(const CommandList& list) {
   return reuses;
 }
 
-// The copy begins behind that command, whatever the list says.
+// Returns the list with the copy waiting for the end of that command and for nothing else.
 CommandList begun_behind(CommandList list, size_t copy, size_t command) {
   constexpr TimelineId kOwn = 1000;
   list.commands[command].signals.push_back({kOwn, 1});
@@ -280,7 +280,7 @@ TEST(PassOrder, ABerthThatIsTakenACommandTooEarlyIsTold) {
       if (testing::Test::HasFailure()) return;
       const size_t early = computing_before(list, reader);
       const CommandList hasty = begun_behind(list, copy, early);
-      // Copies before it may have waited for more.
+      // Earlier copies may have waited for more already.
       if (CommandOrder(hasty, kept->around()).before(reader, copy)) continue;
       SCOPED_TRACE(testing::Message() << "ring " << ring << ", command " << copy);
       EXPECT_TRUE(faults_of(begun_behind(list, copy, reader), *kept).empty())
@@ -303,7 +303,7 @@ TEST(PassOrder, AStageAheadOfItsCopyIsTold) {
   for (size_t i = 0; i < kept->list().commands.size(); ++i) {
     const Command& command = kept->list().commands[i];
     if (command.queue == kCopyQueue || command.waits.empty()) continue;
-    // Another may have waited for more.
+    // An earlier command may have waited for more already.
     if (command.waits[0].value <= arrived) continue;
     arrived = command.waits[0].value;
     CommandList early = kept->list();
@@ -314,7 +314,7 @@ TEST(PassOrder, AStageAheadOfItsCopyIsTold) {
   EXPECT_GT(count, 20u);
 }
 
-// An engine with a model of experts, and what its cores say behind a text.
+// An engine with a model of experts, and its own results after a text.
 class Cores {
  public:
   Cores(const ModelSource& file, uint32_t shards, ExpertCut cut) {
@@ -332,7 +332,8 @@ class Cores {
     expected_ = logits();
   }
 
-  // Whether the same comes of a text whose tokens but the last go through the accelerator.
+  // Returns whether the results are the same for a text whose tokens, except the last, go through
+  // the accelerator.
   bool gives_the_same(const std::shared_ptr<Accelerator>& gpu, const StreamPlan& plan) {
     const std::span<const int32_t> tokens = tokens_;
     const auto sequence = engine_->new_sequence();
@@ -374,7 +375,7 @@ class PassSeeds : public testing::Test {
     uint32_t pieces;
   };
   const Placed& placed(uint32_t seed) const { return cores_[seed % cores_.size()]; }
-  // Rings of every length come in turn.
+  // The seeds take rings of every length in turn.
   StreamPlan plan(uint32_t seed) const {
     const auto placings = static_cast<uint32_t>(cores_.size());
     return with_ring(kLeastRing + seed / placings % (placed(seed).pieces - 1));
@@ -425,7 +426,7 @@ TEST_F(PassSeeds, GiveTheBitsOfTheCoresWhereTheRingGrows) {
   }
 }
 
-// Its commands of one queue wait for nobody.
+// An accelerator on which the commands of one queue wait for nothing.
 class HastyAccelerator : public VirtualAccelerator {
  public:
   HastyAccelerator(const VirtualOptions& options, uint32_t queue)
@@ -442,8 +443,8 @@ class HastyAccelerator : public VirtualAccelerator {
   uint32_t queue_;
 };
 
-// Copies that do not wait for their berth, and products ahead of their copies, where memory that
-// nobody wrote is NaN.
+// Copies do not wait for their berth, or products do not wait for their copies. Memory that was not
+// written is NaN.
 TEST_F(PassSeeds, ShowHaste) {
   for (const uint32_t queue : {0u, kCopyQueue}) {
     uint32_t shown = 0;

@@ -1,5 +1,5 @@
-// Virtual time of passes over prompts: their own command lists by the clock of an accelerator that
-// is described, with nothing computed or held.
+// Tests of the virtual time of passes over prompts. Their own command lists run by the clock of a
+// described accelerator; nothing is computed or stored.
 #include "hybrid/pass_time.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ LlamaShape shape() {
           .type = DType::kQ8_0};
 }
 
-// Describes a GPU that takes time for copies in and products alone.
+// Describes a GPU on which only copies in and products take time.
 MeasuredAccelerator described(double bytes_in, double multiply_adds) {
   MeasuredAccelerator gpu = fast_gpu();
   gpu.rates.import_to = TransferRate{1, exactly(bytes_in)};
@@ -41,7 +41,8 @@ MeasuredAccelerator described(double bytes_in, double multiply_adds) {
   return gpu;
 }
 
-// Describes a GPU on which only a row's look at a token takes time: so many seconds in each layer.
+// Describes a GPU on which only attention takes time: this many seconds a layer for a row and a
+// token.
 MeasuredAccelerator attending(double seconds) {
   MeasuredAccelerator gpu = described(kFast, kFast);
   const double multiply_adds = double{2} * shape().heads * shape().key_length;
@@ -56,7 +57,7 @@ class PassTimeTest : public testing::Test {
         target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext) {
     for (const LayerRuns& layer : layer_runs(*target_.target().model)) bytes_ += layer.bytes;
     for (const WeightSpec& weight : model_.spec().weights) {
-      // The last layer ends with its keys and values.
+      // The last layer ends after its keys and values.
       if (!weight.is_matrix() || weight.layer < 0) continue;
       if (weight.layer + 1 < static_cast<int>(kLayers)) adds_ += double{1} * weight.rows * weight.k;
     }
@@ -77,13 +78,13 @@ class PassTimeTest : public testing::Test {
   TestModel model_;
   DescribedTarget target_;
   double bytes_ = 0;  // of all layers
-  double adds_ = 0;   // multiply-adds of a row, all but the last layer's
+  double adds_ = 0;   // multiply-adds of a row in all layers but the last
 };
 
 TEST_F(PassTimeTest, ALinkThatIsSlowTakesTheTime) {
   const double alone = bytes_ / 1e6;
   EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64), alone, alone * 0.01);
-  // The host's memory is half taken, and each layer's page goes there, too.
+  // Half of the host's memory bandwidth is taken, and each layer's page is written to it too.
   const TimedOptions busy{.host_bytes_per_second = 1e6, .host_taken = 5e5};
   const double all = (bytes_ + page_bytes()) / 5e5;
   EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64, busy), all, all * 0.01);
@@ -92,7 +93,7 @@ TEST_F(PassTimeTest, ALinkThatIsSlowTakesTheTime) {
 TEST_F(PassTimeTest, ProductsThatAreSlowTakeTheTime) {
   const double rate = 1e9, alone = adds_ * 512 / rate;
   const double seconds_taken = seconds(described(kFast, rate), 2, 512);
-  // Keys and values of the last layer come to that.
+  // The keys and values of the last layer are added.
   EXPECT_GT(seconds_taken, alone);
   EXPECT_LT(seconds_taken, alone * kLayers / (kLayers - 1));
 }
@@ -116,9 +117,9 @@ TEST_F(PassTimeTest, TimeIsTheSameWhoeverAsks) {
   EXPECT_NEAR(first.seconds, again.seconds, first.seconds * 1e-9);
   EXPECT_EQ(first.bytes_in, again.bytes_in);
   EXPECT_GE(static_cast<double>(first.bytes_in), bytes_ * 0.99);
-  // The page of tokens before comes in, too.
+  // The page of earlier tokens is copied in, too.
   EXPECT_NEAR(first.copying_seconds, (bytes_ + page_bytes()) / 1e7, first.seconds * 0.01);
-  // The table of this clock has the same figures, and the line between.
+  // The table made by this clock has the same figures, and interpolates between them.
   const PassTime table(target_.target(), gpu, plan(2));
   EXPECT_NEAR(table.seconds(128), clock.seconds(128), 1e-9);
   EXPECT_NEAR(table.seconds(512), clock.seconds(512), 1e-9);
@@ -225,7 +226,7 @@ TEST(PassTime, PassesThatWaitForCopiesHaveMoreRows) {
   EXPECT_EQ(rows(1e9, 0), kUsualPassRows) << "products bound the passes";
 }
 
-// The time of passes with more rows makes no jump, though some heads are computed at a time.
+// The time of passes grows smoothly with their rows, although they compute some heads at a time.
 TEST(PassTime, PassesOverLatentsTakeTheMemoryThatIsPlanned) {
   const TestModel model(latent_source({.layers = 2}));
   const DescribedTarget target(model.spec(), Machine::invented(2, 1), {{0, 1}, {1, 1}},
@@ -250,7 +251,7 @@ class LatentPassTime : public testing::Test {
       : model_(latent_source({.layers = 2})),
         target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext) {}
 
-  // Seconds that a GPU computes where only these take any, for as many texts of so many rows.
+  // Returns the seconds for `texts` texts of `rows` rows if only these rates take time.
   double computing(const AcceleratorRates& rates, uint32_t texts, uint32_t rows,
                    uint32_t expanded) const {
     MeasuredAccelerator gpu = described(kFast, kFast);

@@ -1,5 +1,6 @@
-// Engines that take another plan between steps: the same results to the bit, in mid-sequence and
-// whoever works; what is refused; and what memory goes with the plans.
+// Tests of engines that take another plan between steps. The results are the same to the bit, also
+// in mid-sequence and with other members at work. Some plans are refused, and memory is given back
+// with its plan.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -43,8 +44,8 @@ class PlanChange : public testing::Test {
   const Isa isa_ = available_isas(detect_cpu_features()).back();
 };
 
-// Two sequences, of which the second shares the first one's pages, in steps of 1 to 40 tokens; the
-// logits of all their ends. With `random` every step has another plan.
+// Runs two sequences in steps of 1 to 40 tokens; the second shares the first one's pages. Returns
+// the logits at the ends of all steps. With `random` every step has another plan.
 std::vector<float> run(Engine& engine, uint32_t most_parts, std::mt19937* random) {
   std::mt19937 lengths(11);
   const EnginePlan first = engine.plan();
@@ -61,7 +62,7 @@ std::vector<float> run(Engine& engine, uint32_t most_parts, std::mt19937* random
       std::span<const float> row = engine.logits(i);
       rows.insert(rows.end(), row.begin(), row.end());
     }
-    // The sequences differ from here on.
+    // The sequences differ from this step on.
     if (step == 9) {
       const std::vector<int32_t> other = {5, 7};
       const StepRequest request{two.get(), other, Want::kNothing};
@@ -76,8 +77,8 @@ TEST_F(PlanChange, EveryStepMayHaveAnother) {
        {tiny_llama(TinyShape{}), tiny_llama(TinyShape{.codes = true}), tiny_deepseek2(TinyShape{}),
         tiny_qwen35(TinyShape{})}) {
     for (uint32_t shards : {1u, 2u}) {
-      // The engine has as many groups as it will have later, so that there are as many copies of
-      // latents.
+      // The engine begins with as many groups as it will have later, so that it has as many copies
+      // of latents.
       std::unique_ptr<Engine> engine = load(file, options_with(shards, shards == 1 ? 3 : 4));
       const uint32_t most_parts = shards == 1 ? 3 : 2;
       const std::vector<float> expected = run(*engine, most_parts, nullptr);

@@ -1,5 +1,5 @@
-// Plans measured on an engine: what is tried, kept and gone on with. Which plan wins is left to the
-// machine.
+// Tests of measuring plans on an engine: which are tried, kept, and continued from a file. The
+// machine decides which plan wins, and no test depends on it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class PlanTunerTest : public TunerTest {
       plan.groups = {{member_range(0, members), {0, 1, 0, 1}}};
       candidates_.push_back({plan, 1});
     }
-    // The default itself is among what a search finds; nothing is measured of it.
+    // A search also finds the default itself, and measures nothing for it.
     candidates_.push_back({engine_->plan().decode, 1});
   }
 
@@ -51,7 +51,7 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(tuned.phases[0].trials, told.size());
   EXPECT_GE(told.size(), 9u);
   EXPECT_LE(told.size(), 12u);
-  // The chosen plan is the default or saves one part in a hundred for certain.
+  // The chosen plan is the default, or certainly saves at least 1 %.
   if (chosen.groups == before.decode.groups) {
     EXPECT_EQ(tuned.phases[0].cost, TimeRatio());
   } else {
@@ -99,8 +99,7 @@ TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
   EXPECT_EQ(tune(saves, saves_more).first, in_lockstep);
   EXPECT_EQ(tune(saves_more, saves).first, two);
   EXPECT_EQ(tune(saves, stays).first, two);
-  // The other sync is measured where nobody knows it, and where the best plan has several groups
-  // alone.
+  // The other sync is measured only if its result is unknown and the best plan has several groups.
   ASSERT_EQ(tune(saves, {}).second.size(), 2u);
   EXPECT_EQ(tune(saves, {}).second[1].plan, plan_hash(in_lockstep));
   EXPECT_EQ(tune(stays, {}).second.size(), 1u) << "the default is one group";
@@ -133,7 +132,7 @@ TEST_F(PlanTunerTest, PrefillRunsPrompts) {
   EXPECT_EQ(tuned.trials[0].phase, Phase::kPrefill);
 }
 
-// The clock goes on with trials alone, which take 7 s each way.
+// Only trials advance the clock. They take 7 s with either plan.
 TEST_F(PlanTunerTest, PairsEndWithinTheBudget) {
   double now = 500;
   hooks_.clock = [&] { return now; };
@@ -155,7 +154,7 @@ TEST_F(PlanTunerTest, PairsEndWithinTheBudget) {
       EXPECT_GE(now - begun, seconds - 14);
     }
   }
-  // A pair that takes longer than there is time for is not begun.
+  // A pair that needs more time than is left is not begun.
   const TimeBudget budget(100, hooks_.clock);
   hooks_.stop = [&](double next) { return budget.is_over(next); };
   const double begun = now;
@@ -179,7 +178,7 @@ TEST_F(PlanTunerTest, TheTimerKnowsByEarlierStepsWhatOthersTake) {
   EXPECT_NEAR(timer_->about_cases(Phase::kDecode, 3), 2 * 1.25 * steps, 1e-9);
 }
 
-// An encoder is tuned for texts: short ones are its decode.
+// An encoder is tuned for texts; short texts take the place of decode.
 class EncoderTunerTest : public TunerTest {
  protected:
   EncoderTunerTest()

@@ -1,5 +1,5 @@
-// Tests that the cost model counts what the engine does: the bytes, operations, barriers and
-// cross-group points of a real model's graphs, whatever the plan.
+// Tests that the cost model counts the engine's work: the bytes, operations, barriers and
+// cross-group points of a real model's graphs, for any plan.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ OpWork work_of_step(Engine& engine, Sequence& sequence, uint32_t tokens, Want wa
   return work;
 }
 
-// A text of an encoder.
+// Returns the profiled work of a text of an encoder.
 OpWork work_of_text(Engine& engine, uint32_t tokens) {
   return work_of_step(engine, *engine.new_sequence(), tokens, Want::kHidden);
 }
@@ -44,7 +44,7 @@ uint32_t barriers_of(const Graph& graph) {
                     [](const GraphNode& node) { return node.barrier_after; }));
 }
 
-// Returns the cross-group points of all layers, and of what stands outside them.
+// Returns the number of cross-group points in all layers and outside them.
 uint32_t meetings_of(const Graph& graph, uint32_t layers) {
   uint32_t meetings = 0;
   for (int layer = -1; layer < static_cast<int>(layers); ++layer) {
@@ -90,7 +90,7 @@ void expect_predicted(const ModelSource& file, const std::vector<Layout>& layout
       return predict_step(machine, table, model,
                           {phase, plan.placement, plan.shard_nodes, plan.shares}, step);
     };
-    // Rows have both forms, or one, where there are latents.
+    // Rows have both forms or only one, where there are latents.
     for (uint32_t known : {0u, kPrompt, kPrompt + 8}) {
       auto sequence = engine.new_sequence(known);
       const uint32_t expanded = sequence->expanded();
@@ -121,7 +121,7 @@ TEST(PredictedModel, CountsWhatTheEngineDoes) {
                                                               {2, 1, 1, GroupSync::kLockstep}});
 }
 
-// Copies of keys and values count, as often as they are computed and read.
+// Copies of keys and values count as often as they are computed and read.
 TEST(PredictedModel, CountsKvHeadsOnSeveralShards) {
   expect_predicted({.layers = 3, .heads = 8, .kv_heads = 2}, {{4, 4, 1}, {4, 4, 4}, {8, 4, 8}});
   expect_predicted({.layers = 2, .heads = 12, .kv_heads = 3}, {{2, 2, 1}, {2, 2, 2}, {4, 2, 4}});

@@ -1,6 +1,6 @@
-// Prompts streamed through an accelerator: their pages and the logits behind them have the bits
-// that the cores give, for all golden models that can be streamed, whatever the rows of a pass,
-// berths, the ring of experts, layers that are kept, shards, and texts beside each other.
+// Tests of prompts streamed through an accelerator. Their pages and the logits after them have the
+// bits of the cores, for all golden models that can be streamed. That holds for any number of rows
+// in a pass, berths, ring of experts, kept layers, shards, and texts beside each other.
 // HEARTH_ALL_STREAMS in the environment draws shapes and texts for every model, for the shaders
 // too.
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ struct Shape {
                      .ring_grows = true};
   uint32_t context = 448;
   ExpertCut experts = ExpertCut::kCut;
-  ExpandRule expand = {.tail = 40, .step = 24};  // of models with latents
-  uint32_t copies = 1;                           // of latents, by shard
+  ExpandRule expand = {.tail = 40, .step = 24};  // used by models with latents
+  uint32_t copies = 1;                           // copies of latents in each shard
 };
 
 std::unique_ptr<Engine> cores(const std::string& path, const Shape& shape) {
@@ -62,15 +62,15 @@ std::unique_ptr<Engine> cores(const std::string& path, const Shape& shape) {
                                   options);
 }
 
-// A prompt, of which the cores compute the first tokens.
+// A prompt. The cores compute its first tokens.
 struct Text {
   std::vector<int32_t> tokens;
   uint32_t by_cores = 0;
-  bool adopts = false;  // what others have of its beginning
+  bool adopts = false;  // takes the pages that other texts have of its beginning
 };
 
-// The prompts of a test. In models with latents the rows that passes compute of the prompt of 70
-// tokens are not expanded, and neither is the end of the one before.
+// Returns the prompts of a test. In models with latents, the rows that passes compute of the prompt
+// of 70 tokens are not expanded, nor is the end of the prompt before it.
 std::vector<Text> texts_of(const GoldenModel& model, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<Text> texts;
@@ -106,7 +106,7 @@ Shape drawn_shape(std::mt19937& random) {
   return shape;
 }
 
-// Draws texts, of which some begin as the one before does.
+// Draws texts. Some begin like the text before them.
 std::vector<Text> drawn_texts(const GoldenModel& model, std::mt19937& random) {
   std::vector<Text> texts(draw(random, 1, 6));
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -124,11 +124,12 @@ std::vector<Text> drawn_texts(const GoldenModel& model, std::mt19937& random) {
 }
 
 struct Outcome {
-  std::vector<std::vector<float>> logits;                  // by text: behind its last token
-  std::vector<std::vector<std::vector<std::byte>>> pages;  // by text: full ones
+  std::vector<std::vector<float>> logits;                  // by text: after its last token
+  std::vector<std::vector<std::vector<std::byte>>> pages;  // by text: its full pages
 };
 
-// The bytes of a sequence's page `p` in all layers and shards, window pages where it holds them.
+// Returns the bytes of a sequence's page `p` in all layers and shards. Layers that keep window
+// pages give these.
 std::vector<std::byte> page_bytes(const Engine& engine, const Sequence& sequence, size_t p) {
   const PassTarget target = engine.pass_target();
   std::vector<std::byte> bytes;
@@ -162,7 +163,7 @@ Outcome outcome_of(Engine& engine, const std::vector<Text>& texts,
   return outcome;
 }
 
-// Begins the prompts; one that adopts leaves two tokens at least to be computed.
+// Begins the prompts. A text that adopts pages leaves at least two tokens to be computed.
 std::vector<std::unique_ptr<Sequence>> begin_texts(Engine& engine, const std::vector<Text>& texts) {
   std::vector<std::unique_ptr<Sequence>> sequences;
   for (const Text& text : texts) {
@@ -231,7 +232,7 @@ uint32_t letters_of(const GoldenModel& model) {
 
 using OpenSeeded = std::function<std::shared_ptr<Accelerator>(uint32_t seed)>;
 
-// Shapes and texts that are drawn, `count` of them.
+// Compares `count` drawn shapes with drawn texts.
 void expect_same_in_drawn_shapes(const GoldenModel& model, uint32_t count, const OpenSeeded& open) {
   for (uint32_t i = 0; i < count && !testing::Test::HasFailure(); ++i) {
     const uint32_t seed = letters_of(model) + i;
@@ -270,8 +271,8 @@ std::vector<GoldenModel> golden_decoders() {
 TEST_P(PrefillPassGolden, GivesTheBitsOfTheCores) {
   const GoldenModel& model = GetParam();
   const std::vector<Text> texts = texts_of(model, 1);
-  // Every shader is checked by itself with all types, so one shape is enough of a quantised model,
-  // and two of others. Of models with latents and no experts two get all.
+  // Every shader has a test of its own with all types. So one shape is enough for a quantised
+  // model, and two for others. Of the models with latents and no experts, two get all shapes.
   const auto by_name = static_cast<uint32_t>(model.name.size());
   uint32_t seed = 0;
   for (const Shape& shape :
@@ -324,8 +325,8 @@ TEST_P(PrefillPassDrawn, GivesTheBitsOfTheCores) {
   });
 }
 
-// The quantised models of all architectures, of two of them none or one: of types every shader is
-// checked by itself.
+// The quantised models of all architectures, and of two families one or none. Every shader has a
+// test of its own for the types.
 class PrefillPassShaders : public PrefillPassGolden {};
 
 std::vector<GoldenModel> shader_models() {
@@ -360,8 +361,8 @@ TEST_P(PrefillPassShaders, GiveTheBitsOfTheCores) {
   }
 }
 
-// Passes of fewer rows than there is room for, one after another, give the bits of the cores where
-// no buffer may be longer than the longest value.
+// Passes with fewer rows than there is room for, one after another, give the bits of the cores.
+// Here no buffer may be longer than the longest value.
 TEST(PrefillPassPieces, GiveTheBitsOfTheCores) {
   uint32_t compared = 0;
   for (const char* set : {"models", "moe_models", "mla_models"}) {
@@ -429,8 +430,8 @@ TEST(PrefillPassPlan, IsWhatAPassTakes) {
   }
 }
 
-// Models with latents that show something of their own: routing and types are checked by
-// themselves.
+// Models with latents, each chosen for a property that no other has. Routing and types have tests
+// of their own.
 std::vector<GoldenModel> latent_models() {
   static constexpr std::string_view kNames[] = {
       "deepseek2-f32-dense",   // low-rank queries
@@ -456,8 +457,8 @@ std::vector<GoldenModel> latent_shader_models() {
   return models;
 }
 
-// Directories in FP8, whose bits are those of levels without instructions for BF16; with latents
-// one, since experts are another's.
+// Returns directories in FP8, whose bits are those of levels without instructions for BF16. Only
+// one has latents, since another one has experts.
 std::vector<GoldenModel> fp8_models() {
   std::vector<GoldenModel> models = read_golden_set("hf_models");
   std::erase_if(models, [](const GoldenModel& model) {
@@ -466,7 +467,7 @@ std::vector<GoldenModel> fp8_models() {
   return models;
 }
 
-// Scales of blocks, and of rows.
+// Returns two FP8 models: with scales of blocks, and with scales of rows.
 std::vector<GoldenModel> fp8_shader_models() {
   std::vector<GoldenModel> models = fp8_models();
   std::erase_if(models, [](const GoldenModel& model) {

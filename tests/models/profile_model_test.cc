@@ -1,5 +1,5 @@
-// A profiled model: its work is that of its shape, whoever does it, and profiling changes no
-// result.
+// Tests of profiling a model. The work is that of the model's shape, whichever members do it, and
+// profiling changes no result.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,7 +31,7 @@ std::unique_ptr<Engine> make_engine(uint32_t threads, uint32_t shards, uint32_t 
                                   available_isas(detect_cpu_features()).back(), options);
 }
 
-// A prompt in one step, then tokens one by one; the last logits.
+// Computes a prompt in one step, then tokens one by one; returns the last logits.
 std::vector<float> generate(Engine& engine) {
   auto sequence = engine.new_sequence();
   std::vector<int32_t> prompt(kPrompt);
@@ -50,8 +50,8 @@ std::map<std::string, ProfileRow> by_name(const ProfileSummary& summary) {
   return rows;
 }
 
-// Returns the work of `steps` steps over `tokens` tokens in all, by f32 weights of `elements` in
-// all layers.
+// Returns the work of `steps` steps over `tokens` tokens in all, with f32 weights of `elements`
+// elements in all layers together.
 OpWork products(uint64_t elements, uint64_t steps, uint64_t tokens) {
   OpWork work;
   work.bytes = steps * elements * sizeof(float);
@@ -59,7 +59,8 @@ OpWork products(uint64_t elements, uint64_t steps, uint64_t tokens) {
   return work;
 }
 
-// Queries at positions [first, end), by `steps` steps that together read `positions`.
+// Returns the work of queries at positions [first, end), in `steps` steps that read `positions`
+// together.
 OpWork attended(uint64_t first, uint64_t end, uint64_t positions) {
   OpWork work;
   for (uint64_t p = first; p < end; ++p) work.of(ArithmeticUnit::kF32Fma) += p + 1;
@@ -77,7 +78,7 @@ void expect_shapes_work(const ProfileSummary& summary, uint64_t steps, uint64_t 
   EXPECT_EQ(rows["attn_output"].work, products(layers * s.width * q, steps, tokens));
   EXPECT_EQ(rows["ffn_gate_up"].work, products(layers * s.width * 2 * s.ffn, steps, tokens));
   EXPECT_EQ(rows["ffn_down"].work, products(layers * s.width * s.ffn, steps, tokens));
-  // Each step has the logits of its last token alone.
+  // Each step computes only the logits of its last token.
   EXPECT_EQ(rows["logits"].work, products(uint64_t{s.vocabulary} * s.width, steps, steps));
   EXPECT_EQ(rows["attention"].work, attention);
   EXPECT_EQ(rows["reduce"].work, OpWork{});

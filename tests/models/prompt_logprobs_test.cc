@@ -1,5 +1,5 @@
-// Log-probabilities of a prompt's tokens: those of its rows, to the bit, however it is computed,
-// and once.
+// Tests of log-probabilities of a prompt's tokens. They are those of its rows, to the bit, however
+// it is computed, and each is delivered once.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ class PromptLogprobs : public SchedulerTest {
     request.deliver = Deliver::kPrompt;
     return request;
   }
-  // The scores in results, which follow each other from position 1 on.
+  // Returns the scores in results. They must follow each other from position 1 on.
   static std::vector<TokenScore> scores_of(const std::vector<Result>& results) {
     std::vector<TokenScore> scores;
     for (const Result& result : results) {
@@ -80,8 +80,8 @@ TEST_F(PromptLogprobs, AreThoseOfTheRowsInWholeStepsAndInChunks) {
   }
 }
 
-// A client finds the same out without them: every beginning of the prompt, whose next token is the
-// only one allowed.
+// A client can compute the same without them: it sends every beginning of the prompt with the next
+// token as the only one allowed.
 TEST_F(PromptLogprobs, AreThoseOfAForcedContinuation) {
   start(scoring(large()));
   const Request request = prompt_alone(70);
@@ -150,7 +150,7 @@ TEST_F(PromptLogprobs, ComeOnceThoughTheirSequenceLosesItsPages) {
 
 TEST_F(PromptLogprobs, ComeOnceForAllChoices) {
   SchedulerOptions options;
-  options.max_running = 2;  // the others wait, and are computed anew
+  options.max_running = 2;  // the others wait, and lose their pages
   options.prefix_cache = false;
   start(scoring(large()), options);
   Request request = scored(70, 10);

@@ -1,5 +1,6 @@
-// Models quantised while they are loaded: near what their floats give, the same bits for every
-// number of threads, and those of the file that write_quantized makes of the same model.
+// Tests of models quantised while they are loaded. Their results are near those of the floats. They
+// have the same bits for every number of threads, and the bits of the file that write_quantized
+// makes of the same model.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,14 +78,14 @@ TEST_P(Quantized, HasTheBitsOfTheFileWithAnyThreads) {
     EXPECT_LT(file.file_bytes(), source.file_bytes());
     EXPECT_TRUE(same_bits(rows_of(file, make_spec(file), model, 2, 1), rows))
         << dtype_info(type).name;
-    // Shards of columns begin inside of super-blocks.
+    // Shards of columns begin inside super-blocks.
     EXPECT_TRUE(
         same_bits(rows_of(file, make_spec(file), model, 2, 2), rows_of(source, spec, model, 2, 2)))
         << dtype_info(type).name;
   }
 }
 
-// No file has this type. A row's bits do not depend on how rows are cut into shards and panels.
+// No file has this type. A row's bits do not depend on the cut of rows into shards and panels.
 TEST_P(Quantized, ToFp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
   const GoldenModel model = golden(GetParam());
   const ModelSource source = open_model_source(model.path);
@@ -94,17 +95,18 @@ TEST_P(Quantized, ToFp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
   }));
   const std::vector<float> rows = rows_of(source, spec, model, 1, 1);
   EXPECT_TRUE(same_bits(rows_of(source, spec, model, 2, 1), rows));
-  // Codes have an error of 2.2 % of the weights (docs/quantize.md), where BF16 has one of 0.11 % of
-  // activations, 20 times less: as much further do logits move, and no two draws alike.
+  // Codes have an error of 2.2 % of the weights (docs/quantize.md). BF16 has one of 0.11 % of
+  // activations, 20 times less. So the logits move 20 times as far, as an independent draw.
   const double moved = difference(rows, model.logits).rms / model.std();
   EXPECT_LT(moved, 20 * std::sqrt(2) * model.activation_bf16.rms);
   EXPECT_GT(moved, 0.022);
-  // Sums are taken in another order on two shards, and become other numbers of BF16 here and there.
+  // Two shards take sums in another order, and some become other numbers of BF16.
   const std::vector<float> cut = rows_of(source, spec, model, 2, 2);
   EXPECT_LT(difference(cut, rows).rms / model.std(), 0.005);
 }
 
-// A shard that has columns of a matrix fits whole rows, with what all of their columns count.
+// A shard with some columns of a matrix still fits whole rows, with the importance of all their
+// columns.
 TEST_P(Quantized, ToFp8ByWhatColumnsCountIsNearOnTwoShards) {
   const GoldenModel model = golden(GetParam());
   const ModelSource source = open_model_source(model.path);
@@ -119,9 +121,9 @@ TEST_P(Quantized, ToFp8ByWhatColumnsCountIsNearOnTwoShards) {
   EXPECT_GT(difference(other, rows).rms / model.std(), 0.02);
 }
 
-// Weights and activations are both rounded to codes of 8 bits in blocks of 32. The reference says
-// how far the second moves its logits; the first is a draw of that size, too: sqrt(2) of it, and
-// the bound is twice that.
+// Weights and activations are both rounded to codes of 8 bits in blocks of 32. The reference tells
+// how far the rounding of activations moves its logits. That of weights is another draw of that
+// size, so both give sqrt(2) of it, and the bound is twice that.
 TEST_P(Quantized, In8BitsIsNearItsFloats) {
   const GoldenModel model = golden(GetParam());
   const ModelSource source = open_model_source(model.path);
@@ -133,7 +135,7 @@ TEST_P(Quantized, In8BitsIsNearItsFloats) {
   EXPECT_GT(moved, model.activation_q8_0.rms / 2);
 }
 
-// The file tells of the importance matrix, and has the bits of what is loaded with it.
+// The file names the importance matrix, and has the bits of a model loaded with it.
 TEST_P(Quantized, ByWhatColumnsCountHasTheBitsOfTheFile) {
   const GoldenModel model = golden(GetParam());
   const ModelSource source = open_model_source(model.path);
@@ -160,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Quantized,
                                          "qwen35-f32-three-each", "qwen35-f16"),
                          test_name);
 
-// Folders of floats: the file has the bits of what is loaded with --weights.
+// Folders of floats: the file has the bits of the folder loaded with --weights.
 class QuantizedFolder : public testing::TestWithParam<const char*> {};
 
 TEST_P(QuantizedFolder, HasTheBitsOfTheFile) {
@@ -173,14 +175,14 @@ TEST_P(QuantizedFolder, HasTheBitsOfTheFile) {
                           rows_of(source, make_spec(source, policy), model, 2, 1)))
         << dtype_info(type).name;
     EXPECT_EQ(file.metadata().get<uint32_t>("general.file_type"), type == DType::kQ8_0 ? 7u : 16u);
-    // llama.cpp wants these types.
+    // llama.cpp needs these types.
     EXPECT_EQ(file.require_tensor("output_norm.weight").dtype, DType::kF32);
     const SourceTensor* router = file.find_tensor("blk.1.ffn_gate_inp.weight");
     EXPECT_TRUE(router == nullptr || router->dtype == DType::kF32);
   }
 }
 
-// Entries have the names of tensors as GGUF has them.
+// The entries use GGUF's names of tensors.
 TEST(QuantizedFolders, ByWhatColumnsCountHasTheBitsOfTheFile) {
   const GoldenModel model = golden("hf-qwen3moe-bf16");
   const ModelSource source = open_model_source(model.path);
@@ -198,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(Models, QuantizedFolder,
                                          "hf-deepseek2-bf16", "hf-gemma3-bf16"),
                          test_name);
 
-// FP8 and codes are decoded: the file is as near to the reference as files of floats.
+// FP8 and codes are decoded, so the file is as near to the reference as files of floats.
 class DecodedFolder : public testing::TestWithParam<const char*> {};
 
 TEST_P(DecodedFolder, IsNearTheReference) {

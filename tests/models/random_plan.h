@@ -1,4 +1,4 @@
-// Random plans for an engine that is there: other groups, members at work and rows.
+// Random plans for an existing engine, with other groups, members at work and rows.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace hearth {
 
-// A plan over the shards of `now`: one group on all of them, or on each as many as `most_parts`.
-// Its members are any, in any order of groups; some rest.
+// Returns a plan over the shards of `now`. It has one group on all shards, or up to `most_parts`
+// groups on each. The members are drawn at random; some rest.
 inline Plan random_plan(const Plan& now, uint32_t most_parts, std::mt19937& random) {
   Plan plan = now;
   plan.groups.clear();
   plan.sync = random() % 4 == 0 ? GroupSync::kLockstep : GroupSync::kAsync;
   const uint32_t shards = now.shard_count();
-  uint32_t left = now.member_count() - shards;  // groups that there are members for
+  uint32_t left = now.member_count() - shards;  // members left for further groups
   if (random() % 3 == 0) {
     plan.groups.push_back({{}, {0, shards, 0, 1}});
   } else {

@@ -1,4 +1,5 @@
-// Requests from their check to their end: what is refused, how text and its end come about.
+// Tests of requests from their check to their end: which are refused, and how text and its end are
+// made.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kContext = 128;
-// The model's table is padded beyond the tokens there are.
+// The model's table is padded beyond the existing tokens.
 constexpr uint32_t kTokens = 260, kPadded = 272;
 constexpr int32_t kEnd = 256;
 
@@ -49,8 +50,8 @@ class RequestTest : public testing::Test {
     scheduler_ =
         std::make_unique<Scheduler>(*engine_, tokenizer_.get(), SchedulerOptions{}, statistics_);
   }
-  // The model says nothing of interest: a bias so large that it decides, and a penalty on what has
-  // been said. Of "ab" that makes a, b, a, b, ...
+  // Returns a request whose text does not depend on the model. A bias is so large that it decides,
+  // and a penalty falls on tokens that have come. With "ab" the text is a, b, a, b, ...
   static Request says(const std::string& letters) {
     Request request;
     request.prompt = {'x', 'y', 'z'};
@@ -86,7 +87,7 @@ class RequestTest : public testing::Test {
     for (const Result& result : results) text += result.text;
     return text;
   }
-  // Returns the error of check_request(); empty where there is none.
+  // Returns the error of check_request(); empty where the request is accepted.
   std::string refused(const Request& request, uint32_t capacity = 8) {
     ResultStream stream(capacity);
     try {
@@ -176,7 +177,7 @@ TEST_F(RequestTest, PartsOfCharactersAreHeldBack) {
 }
 
 TEST_F(RequestTest, LogitsThatAreNoNumbersFailIt) {
-  // These bytes are the last tensor, output_norm: 3.4e38.
+  // These bytes are the last tensor, output_norm. Each value becomes 3.4e38.
   std::vector<std::byte> bytes = tiny_llama(padded_shape());
   std::memset(bytes.data() + bytes.size() - 128, 0x7f, 128);
   start(std::move(bytes));

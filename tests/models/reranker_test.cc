@@ -1,4 +1,4 @@
-// Scores of pairs against the float64 reference, and the numerical contract over them: the same
+// Tests of scores of pairs against the float64 reference, and of the numerical contract: the same
 // bits alone and in any step, for every number of threads and groups.
 #include <gtest/gtest.h>
 
@@ -15,9 +15,9 @@ namespace {
 struct RunOptions {
   Isa isa = available_isas(detect_cpu_features()).back();
   uint32_t threads = 1, shards = 1;
-  uint32_t rows = 256;  // of a step
+  uint32_t rows = 256;  // in a step
   bool backwards = false;
-  bool one_type = false;  // pairs are taken for single texts
+  bool one_type = false;  // a pair counts as a single text
 };
 
 class Reranker : public testing::TestWithParam<GoldenModel> {};

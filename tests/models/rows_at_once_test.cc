@@ -1,5 +1,6 @@
-// Tokens behind a prompt that are computed in one step, as those that had to come are: the row that
-// the next one is sampled from has the bits of one token after another, in every family of models.
+// Tests of tokens after a prompt that are computed in one step, as forced tokens are. The row that
+// the next token is sampled from has the same bits as one token after another, in every family of
+// models.
 #include <gtest/gtest.h>
 
 #include "engine/logits.h"
@@ -19,8 +20,8 @@ std::vector<GoldenModel> all_decoders() {
   return all;
 }
 
-// Loads an engine that expands the first rows of the prompt where there are latents. Some of the
-// steps are the decode plan's and some the prefill plan's.
+// Loads an engine. It expands the first rows of the prompt where there are latents. Some of the
+// steps use the decode plan and some the prefill plan.
 std::unique_ptr<Engine> load_for_rows(const GoldenModel& model) {
   EngineOptions options;
   options.threads = 2;
@@ -68,7 +69,7 @@ TEST_P(RowsAtOnce, HaveTheBitsOfOneAfterAnother) {
   }
 }
 
-// The prompt's tokens are scored in pieces of whole chunks, of both plans.
+// The prompt's tokens are scored in parts of whole chunks, with both plans.
 TEST_P(RowsAtOnce, ScoreTokensAsOneAfterAnother) {
   const std::span<const int32_t> tokens = GetParam().tokens;
   const std::unique_ptr<Engine> engine = load_for_rows(GetParam());

@@ -1,4 +1,4 @@
-// Bit equality where it is the promise under test.
+// Compares floats for bit equality, in tests of that promise.
 #pragma once
 
 #include <cstring>

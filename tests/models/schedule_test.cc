@@ -1,6 +1,6 @@
-// Random schedules on one thread: whoever comes, goes, doesn't read or has to give its pages away,
-// every request gets the tokens, log-probabilities and rows that it gets alone, to the bit; no page
-// is lost, nobody waits longer than promised, and the figures add up.
+// Tests of random schedules on one thread. Requests come, go, do not read and lose their pages. Yet
+// each gets the same tokens, log-probabilities and rows as alone, to the bit. No page is lost, no
+// request waits longer than promised, and the figures add up.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace hearth {
 namespace {
 
 #if defined(HEARTH_FEW_ROUNDS)
-constexpr bool kFew = true;                   // too few for everything to happen
+constexpr bool kFew = true;                   // the schedules are too few for everything to happen
 constexpr int kEngines = 3, kSchedules = 10;  // per variant, and per engine
 #else
 constexpr bool kFew = false;
@@ -31,7 +31,7 @@ struct Dish {
   Alone alone;
 };
 
-// The orders that clients choose from: prompts that share beginnings, of all kinds.
+// The requests that clients choose from: prompts of all kinds that share beginnings.
 class Menu {
  public:
   Menu(Engine& engine, uint32_t seed) : latents_(engine.spec().has_latents()), random_(seed) {
@@ -71,7 +71,7 @@ class Menu {
     request.max_tokens = random_() % 8 == 0 ? 0 : 1 + random_() % 24;
     const uint32_t more = kMostChoices - (request.prompt_logprobs ? 2 : 1);
     request.choices = random_() % 3 == 0 ? 2 + random_() % more : 1;
-    // A request without log-probabilities is served from the best of a row.
+    // A request without log-probabilities is served from the highest logits of a row.
     request.logprobs = random_() % 2 == 0;
     if (request.logprobs) request.top_logprobs = random_() % 4;
     request.sampling.seed = random_();
@@ -88,17 +88,17 @@ class Menu {
   std::vector<Dish> dishes_;
 };
 
-// Counts of what happened over all schedules of a test, which must not be 0.
+// Counts of events over all schedules of a test. None may be 0.
 struct Happened {
   uint64_t schedules = 0, preemptions = 0, evictions = 0, cache_hits = 0, abandoned = 0;
   uint64_t forks = 0, cancels = 0, closes = 0, chunked = 0, held_up = 0, waits = 0, rows = 0;
-  uint64_t scores = 0;  // in results
+  uint64_t scores = 0;  // scores in results
   uint64_t kept_states = 0, evicted_states = 0, evicted_windows = 0, recomputed = 0;
 };
 
 struct Client {
   std::shared_ptr<ResultStream> stream;
-  uint32_t asleep = 0;  // rounds
+  uint32_t asleep = 0;  // rounds left
 };
 
 struct Order {
@@ -111,7 +111,7 @@ struct Order {
   size_t scores = 0;  // received
 };
 
-// A schedule over an engine that others have used before.
+// A schedule over an engine that earlier schedules used.
 class Schedule {
  public:
   Schedule(Engine& engine, const Menu& menu, uint32_t seed, Happened* happened)
@@ -163,7 +163,7 @@ SchedulerOptions Schedule::options() {
   return options;
 }
 
-// Called at both ends of a step, so that clients may leave while it is under way.
+// The scheduler calls this at both ends of a step, so that clients may leave during a step.
 double Schedule::time() {
   if (one_in(200)) {
     for (const Order& order : orders_) order.job->cancel();
@@ -267,7 +267,7 @@ void Schedule::check_scores(const Result& result, Order& order) {
   happened_.scores += !result.prompt_logprobs.empty();
   std::optional<Finish> finish;
   if (order.dish->request.deliver == Deliver::kPrompt && order.scores == expected.size()) {
-    finish = result.finish;  // it may come alone
+    finish = result.finish;  // the finish may come without tokens
     if (finish) {
       ASSERT_EQ(*finish, Finish::kLength);
     }
@@ -308,7 +308,7 @@ void Schedule::run() {
       read(*client, stuck);
       if (testing::Test::HasFatalFailure()) return;
     }
-    // A client that has read everything has something to wait for.
+    // A client that has read everything is still waiting for more.
     if (stuck && under_way()) {
       ASSERT_TRUE(scheduler_.step()) << "nothing moves in round " << round;
     }
@@ -419,7 +419,7 @@ TEST_P(Schedules, EveryoneGetsWhatItGetsAlone) {
   Happened happened;
   for (int e = 0; e < kEngines; ++e) {
     auto engine = tiny_engine(file_, tight(random));
-    // A second thread makes steps dearer, most of all where both share a core.
+    // A second thread makes steps more expensive, most of all where both share a core.
     int schedules = engine->threads() == 1 ? kSchedules : kSchedules / 5;
     for (int i = 0; i < schedules; ++i) {
       auto seed = static_cast<uint32_t>(random());

@@ -1,5 +1,5 @@
-// Schedules measured on an engine: what is tried, kept and gone on with. Which schedule wins is
-// left to the machine.
+// Tests of measuring schedules on an engine: which are tried, kept, and continued from a file. The
+// machine decides which schedule wins, and no test depends on it.
 #include "tune/schedule_tuner.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class ScheduleTunerTest : public TunerTest {
   ScheduleTunerTest() : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {24, 30}}, 2) {}
   bool tune() { return ScheduleTuner(*engine_, machine_, cases_, *timer_, hooks_).tune(&tuned_); }
 
-  // One dealing of K serves all steps of a phase.
+  // Expects the same division of K in all steps of a phase.
   void expect_one_dealing() const {
     for (const ProductCase& one : product_cases(*engine_, cases_)) {
       std::vector<uint32_t> parts;
@@ -47,8 +47,8 @@ TEST_F(ScheduleTunerTest, ProductsHaveTheRowsOfThePhasesThatUseThem) {
       rows.insert(rows.end(), one.rows.begin(), one.rows.end());
       EXPECT_GE(one.use.segments, use.segments);
     }
-    // Decode and prefill have the same threads here, so one shape serves both; logits are of
-    // sequences alone.
+    // Decode and prefill have the same threads here, so one shape serves both. Only sequences have
+    // logits.
     EXPECT_EQ(rows, use.of_outputs ? std::vector<uint32_t>({1, 3})
                                    : std::vector<uint32_t>({1, 3, 24, 30}));
   }
@@ -115,14 +115,14 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
   ASSERT_TRUE(tune());
   EXPECT_EQ(tuned_, before);
   EXPECT_EQ(saved_, saved);
-  // A product that is searched again leaves what attention was found to do.
+  // Searching a product again keeps the results for attention.
   tuned_.products.pop_back();
   ASSERT_TRUE(tune());
   EXPECT_EQ(tuned_.products.size(), expected);
   EXPECT_EQ(tuned_.attend, before.attend);
 }
 
-// Steps tell what products gain: where none has a schedule there is nothing to time.
+// The gain of products is measured by steps. Where no product has a schedule, nothing is timed.
 TEST_F(ScheduleTunerTest, WhatAttentionGainsIsNoProducts) {
   for (const ProductCase& one : product_cases(*engine_, cases_)) {
     for (uint32_t rows : one.rows) tuned_.products.push_back({{one.use.shape, rows, {}}, {}, 1});
@@ -155,7 +155,8 @@ class ExpertTunerTest : public TunerTest {
       : TunerTest({.sequences = {1, 8}, .depth = 20, .prompts = {32}}, 2, tiny_qwen3moe({})) {}
 };
 
-// Two of eight experts a token: in steps of 8 they have 2 rows on average, and of 32 eight.
+// A token takes two of eight experts. In steps of 8 tokens an expert has 2 rows on average, in
+// steps of 32 eight.
 TEST_F(ExpertTunerTest, ExpertsAreTunedByTheRowsThatTheyHave) {
   std::vector<uint32_t> rows;
   std::set<uint32_t> outputs;
@@ -188,7 +189,7 @@ class LatentTunerTest : public TunerTest {
       : TunerTest({.sequences = {1, 3}, .depth = 20, .prompts = {24}}, 2, tiny_deepseek2({})) {}
 };
 
-// Queries of 16 + 8 elements, keys' latents of 48 and values of 16, of each of four heads.
+// Each of four heads has queries of 16 + 8 elements, a key latent of 48 and values of 16.
 TEST_F(LatentTunerTest, HeadsProductsAreTunedSideBySide) {
   std::set<uint32_t> outputs;
   for (const ProductCase& one : product_cases(*engine_, cases_)) {
@@ -243,7 +244,7 @@ TEST_F(JointTunerTest, BothPlansGetKernelsOfTheirOwn) {
   }
   EXPECT_EQ(engine_->plan().decode, before.decode) << "the engine goes on as before";
   EXPECT_TRUE(engine_->options().schedules.empty());
-  // A second search knows the result, of these candidates.
+  // A second search finds the result for these candidates.
   ASSERT_EQ(tuned_.joints.size(), 1u);
   const uint32_t saved = saved_;
   const std::optional<JointResult> again = tune(2);
@@ -266,14 +267,14 @@ TEST_F(JointTunerTest, ItsShareOfTheTimeEndsSearchesToo) {
   JointTuner tuner(*engine_, engine_->plan(), *timer_, kernels, share);
   EXPECT_FALSE(tuner.tune({candidates_[0], candidates_[1]}, &tuned_));
   EXPECT_EQ(saved_, 2u);
-  // The searches go on by hooks of their own.
+  // The searches have hooks of their own.
   EXPECT_TRUE(kernels.tune(&tuned_));
   EXPECT_EQ(tuned_.steps.size(), 3u);
 }
 
 TEST_F(JointTunerTest, ProductsOfAnotherPlanAreSetApartFromThoseInUse) {
   ASSERT_TRUE(tune(2));
-  // The engine has the first plan again, two threads a product.
+  // The engine has the first plan again, with two threads a product.
   ASSERT_TRUE(ScheduleTuner(*engine_, machine_, cases_, *timer_, hooks_).tune(&tuned_));
   EXPECT_FALSE(tuned_.products.empty());
   for (const TunedProduct& product : tuned_.products) EXPECT_EQ(product.entry.product.threads, 2u);

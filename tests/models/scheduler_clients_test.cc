@@ -1,4 +1,4 @@
-// How clients share places and pages out: no client waits for the texts of one that asks for many.
+// Tests of how places and pages are shared among clients: none waits for another one's many texts.
 #include "scheduler_fixture.h"
 
 namespace hearth {

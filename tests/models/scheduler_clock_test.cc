@@ -1,6 +1,6 @@
-// A scheduler beside passes whose time is virtual: arrivals, cancels and faults of many seeds, each
-// the same whenever it is run. Every request ends once, with the text of the cores, and no page is
-// lost.
+// Tests a scheduler beside passes in virtual time, with arrivals, cancels and faults of many seeds.
+// Each seed always gives the same run. Every request ends once, with the text of the cores, and no
+// page is lost.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -36,11 +36,11 @@ MeasuredAccelerator described() {
   return gpu;
 }
 
-// Runs passes when their time has come, on the thread of the scheduler. What a lost one had to fill
-// is written over again and again, as by a device that never ends.
+// Runs passes when their time has come, on the scheduler's thread. The pages of a lost pass are
+// overwritten again and again, as by a device that never stops.
 class ClockedStreamer : public PromptStreamer {
  public:
-  // `fault`: of each accelerator that it makes.
+  // `fault` is the fault of each accelerator that it makes.
   ClockedStreamer(const PassTarget& target, const PassTime& time, uint64_t seed, const Fault& fault)
       : target_(target), time_(time), seed_(seed), fault_(fault) {}
 
@@ -55,9 +55,9 @@ class ClockedStreamer : public PromptStreamer {
   std::vector<Done> take_done() override { return std::exchange(done_, {}); }
 
   bool idle() const { return prompts_.empty() && done_.empty(); }
-  // Returns the pages that were lost with a pass: nobody gets them again.
+  // Returns the pages that were lost with a pass. They may never be used again.
   const std::set<uint32_t>& lost_pages() const { return lost_pages_; }
-  // A step took so long, or where `waits` nothing happens until a pass ends.
+  // Advances the clock by a step's seconds; if `waits`, on to the end of the pass under way.
   void go_on(double seconds, bool waits) {
     now_ += seconds;
     if (ends_ == 0 && !prompts_.empty()) form();
@@ -87,7 +87,7 @@ class ClockedStreamer : public PromptStreamer {
     std::vector<bool> gone_;
   };
 
-  // Forms a pass of the first prompts, as many as it has rows for.
+  // Forms a pass of the first prompts, as many as its rows have room for.
   void form() {
     uint32_t rows = 0;
     for (taken_ = 0; taken_ < prompts_.size(); ++taken_) {
@@ -147,9 +147,9 @@ class ClockedStreamer : public PromptStreamer {
   std::set<uint32_t> lost_pages_, torn_pages_;
   std::unique_ptr<PrefillPass> pass_;
   std::vector<One> prompts_;
-  size_t taken_ = 0;  // of these, by the pass under way
+  size_t taken_ = 0;  // prompts of these in the pass under way
   std::vector<Done> done_;
-  double now_ = 0, ends_ = 0;  // ends_: of the pass under way; 0: there is none
+  double now_ = 0, ends_ = 0;  // ends_: end of the pass under way; 0: there is none
 };
 
 class SchedulerClockTest : public SchedulerTest {
@@ -157,8 +157,8 @@ class SchedulerClockTest : public SchedulerTest {
   static constexpr size_t kTexts = 24, kAsked = 5;
   struct Coming {
     size_t text;
-    uint32_t step;       // at which it comes
-    uint32_t cancelled;  // and is cancelled; 0: is not
+    uint32_t step;       // the step at which it comes
+    uint32_t cancelled;  // the step at which it is cancelled; 0: never
   };
   struct Under {
     Asked asked;
@@ -236,7 +236,7 @@ class SchedulerClockTest : public SchedulerTest {
     scheduler_.reset();
     EXPECT_EQ(engine_->pool().available(), all_pages);
   }
-  // Returns how often it ended.
+  // Takes the results; returns how many of them were ends.
   size_t take(Under* one) {
     size_t ends = 0;
     for (const Result& result : read(one->asked)) {

@@ -1,5 +1,5 @@
-// Tests of the scheduler have this in common: an engine over the tiny model, requests of random
-// tokens, and what a step gave to whom.
+// The common part of the scheduler's tests: an engine over the tiny model, requests of random
+// tokens, and the turns of a step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class SchedulerTest : public testing::Test {
     std::shared_ptr<Job> job;
   };
 
-  // Three pages: one context.
+  // Returns options with three pages: one context.
   static EngineOptions small() {
     EngineOptions options;
     options.threads = 1;
@@ -43,7 +43,7 @@ class SchedulerTest : public testing::Test {
     options.prefill_rows = 128;
     return options;
   }
-  // Four contexts, and steps of many rows.
+  // Returns options with four contexts, and steps of many rows.
   static EngineOptions roomy(uint32_t context) {
     EngineOptions options;
     options.threads = 1;
@@ -111,15 +111,15 @@ class SchedulerTest : public testing::Test {
     run();
     return read(asked);
   }
-  // The tokens computed since the last call.
+  // Returns the tokens computed since the last call.
   uint64_t computed() {
     const uint64_t before = computed_;
     computed_ = statistics_.computed_tokens;
     return computed_ - before;
   }
   static constexpr uint32_t kReply = 70;
-  // Runs so many turns of a text, each of which computes its own tokens and a page at most. `last`
-  // is called with the last one's request, how many tokens are its own, and its results.
+  // Runs `turns` turns of a text. Each must compute at most its own tokens and a page. `last` is
+  // called with the last turn's request, its number of own tokens, and its results.
   template <typename Last>
   void run_turns(uint32_t length, uint32_t turns, const Last& last) {
     std::vector<int32_t> all;
@@ -145,8 +145,8 @@ class SchedulerTest : public testing::Test {
       ASSERT_EQ(results[i].logprob, alone[i].logprob);
     }
   }
-  // A client has two texts, of which the second, in the middle of its prompt, makes way for another
-  // client's. Returns that second text's results.
+  // Runs a client with two texts. In the middle of its prompt, the second one loses its place to
+  // another client's text. Returns the second text's results.
   std::vector<Result> preempted_in_its_prompt(const Request& request) {
     const uint64_t before = statistics_.preemptions;
     const Asked older = ask(from("a", text(10, 200)));
@@ -163,7 +163,7 @@ class SchedulerTest : public testing::Test {
     EXPECT_EQ(read(older).size(), 200u);
     return read(asked);
   }
-  // The turn that a request's first choice had of the last step; none where it did not run.
+  // Returns the turn of a request's first choice in the last step; none where it did not run.
   std::optional<Scheduler::Turn> turn(const Asked& asked) const {
     for (const Scheduler::Turn& turn : scheduler_->last_turns()) {
       if (turn.request == asked.job->id() && turn.choice == 0) return turn;
@@ -179,7 +179,7 @@ class SchedulerTest : public testing::Test {
     return tokens;
   }
 
-  uint64_t computed_ = 0;  // as of computed()'s last call
+  uint64_t computed_ = 0;  // at computed()'s last call
   ModelSource file_ = parse_gguf(tiny_llama(kTiniest), "tiny");
   std::mt19937 random_{5};
   std::unique_ptr<Engine> engine_;

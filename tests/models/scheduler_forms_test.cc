@@ -1,5 +1,5 @@
-// Prompts streamed where the accelerator's bits are not those of the cores: a text has the same
-// bits alone and among others, and none finds pages of another form.
+// Tests of streamed prompts where the accelerator's bits differ from those of the cores. A text has
+// the same bits alone and among others, and none finds pages of the other form.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -50,7 +50,7 @@ class SchedulerFormsTest : public SchedulerTest {
   ~SchedulerFormsTest() override { streamer_.reset(); }
 
   using Open = std::function<std::shared_ptr<Accelerator>()>;
-  // Every accelerator fails from its `last`th submission on.
+  // Makes accelerators that fail from their `last`th submission on.
   void start_losing(uint32_t last) {
     start_streaming(kRule, 0, [this, last] {
       auto gpu = std::make_shared<FailingAccelerator>(VirtualOptions{.seed = ++made_});
@@ -92,7 +92,7 @@ class SchedulerFormsTest : public SchedulerTest {
     scheduler_.reset();
     engine_.reset();
   }
-  // Asks all requests at once and returns the results of each.
+  // Sends all requests at once and returns the results of each.
   std::vector<std::vector<Result>> together(const std::vector<Request>& requests) {
     std::vector<Asked> asked;
     for (const Request& request : requests) asked.push_back(ask(request));
@@ -164,7 +164,7 @@ class SchedulerFormsTest : public SchedulerTest {
 
   std::unique_ptr<Streamer> streamer_;
   Told ends_;
-  uint64_t made_ = 0;  // by the streamer's threads, one behind the other
+  uint64_t made_ = 0;  // made by the streamer's threads, which run one after the other
   std::string by_host_;
 };
 
@@ -212,8 +212,8 @@ TEST_F(SchedulerFormsTest, StreamedPagesHaveTheBitsOfLevelsWithoutBf16) {
   EXPECT_EQ(differs, pass_has_own_bits(engine_->spec(), engine_->isa()));
 }
 
-// A short prompt, and one whose rows are all wanted, have the bits of the cores though pages of the
-// other form lie there; the same prompt again takes these.
+// A short prompt, and a prompt whose rows are all wanted, have the bits of the cores even if pages
+// of the other form exist. The same long prompt again uses those pages.
 TEST_F(SchedulerFormsTest, HitsNeverMixForms) {
   const Request first = text(300, 3);
   Request beginning = first, scored = first;
@@ -244,14 +244,14 @@ TEST_F(SchedulerFormsTest, CoresComputeWhatALostAcceleratorWasDue) {
   EXPECT_GT(statistics_.changed_prompts, 5u);
   EXPECT_EQ(statistics_.streamed_prompts, 0u);
   expect_all_pages();
-  // Some passes end well.
+  // The loss comes after some passes have ended well.
   start_losing(18);
   together(requests(20));
   EXPECT_GT(statistics_.streamed_prompts, 0u);
   expect_all_pages();
 }
 
-// The host copies what there is no room to import.
+// The host copies the memory that cannot be imported.
 TEST_F(SchedulerFormsTest, ImportsWhatThereIsRoomFor) {
   const std::vector<Request> all = requests(6);
   start_streaming(kRule);
@@ -277,7 +277,8 @@ TEST_F(SchedulerFormsTest, ImportsWhatThereIsRoomFor) {
   EXPECT_EQ(statistics_.unstreamed_prompts, 0u);
 }
 
-// The bits of both are the same, so that the second may take what the first one's pass fills.
+// Both forms have the same bits here, so the second prompt may use the pages that the first one's
+// pass fills.
 TEST_F(SchedulerFormsTest, PromptsThatBeginAlikeComputeItOnce) {
   std::vector<Request> pair = {text(400, 2), text(400, 2)};
   std::copy_n(pair[0].prompt.begin(), 320, pair[1].prompt.begin());
@@ -285,11 +286,11 @@ TEST_F(SchedulerFormsTest, PromptsThatBeginAlikeComputeItOnce) {
   together(pair);
   EXPECT_EQ(statistics_.streamed_tokens, 399u + 79u);
   EXPECT_EQ(statistics_.cached_tokens, 320u);
-  // Tokens in the cache are no reason to stream: 15 tokens are left.
+  // Cached tokens do not count towards streaming: only 15 tokens are left.
   together({pair[0]});
   EXPECT_EQ(statistics_.streamed_tokens, 399u + 79u);
   EXPECT_EQ(statistics_.cached_tokens, 320u + 384u);
-  // Half of it has to be worth the wait.
+  // Half of the prompt, at least, has to be worth the wait.
   pair = {text(400, 2), text(400, 2)};
   std::copy_n(pair[0].prompt.begin(), 64, pair[1].prompt.begin());
   together(pair);

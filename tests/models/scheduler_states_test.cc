@@ -1,4 +1,4 @@
-// Kept states of a model whose layers keep some: what of a text is computed again, and where.
+// Tests of kept states: how much of a text is computed again, and from where.
 #include "scheduler_fixture.h"
 
 namespace hearth {
@@ -13,7 +13,7 @@ class SchedulerStatesTest : public SchedulerTest {
     options.kept_states = kept_states;
     return options;
   }
-  // Expects the recomputed tokens of a text that made way: the whole of it without kept states,
+  // Expects the recomputed tokens of a text that lost its place: all of them without kept states,
   // else less than a page.
   static void expect_recomputed(uint32_t kept_states, uint64_t tokens, uint64_t whole) {
     if (kept_states == 0) {
@@ -29,7 +29,7 @@ class SchedulerStatesTest : public SchedulerTest {
   }
 };
 
-// Returns the tokens of the request where nothing of it is known.
+// Returns the tokens of the request on a fresh engine.
 std::vector<TokenAlone> tokens_alone(const ModelSource& file, EngineOptions options,
                                      const Request& request) {
   options.kept_states = 0;
@@ -53,7 +53,7 @@ TEST_F(SchedulerStatesTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
   expect_no_slot_lost();
 }
 
-// Whether they come one after another or at once.
+// The prompts come one after another, or at once.
 TEST_F(SchedulerStatesTest, ASharedPrefixIsComputedTwiceAtMost) {
   constexpr uint32_t kPrompts = 100, kPrefix = 1000;
   for (bool together : {false, true}) {
@@ -86,7 +86,7 @@ TEST_F(SchedulerStatesTest, ASharedPrefixIsComputedTwiceAtMost) {
   }
 }
 
-// A text that gives up its place goes on from the last whole page, and only that is computed again.
+// A text that loses its place continues from its last whole page, and computes only the rest again.
 TEST_F(SchedulerStatesTest, APreemptedTextGoesOnFromItsLastPage) {
   for (uint32_t kept : {0u, 2u}) {
     EngineOptions options = roomy(512, kept);
@@ -99,7 +99,7 @@ TEST_F(SchedulerStatesTest, APreemptedTextGoesOnFromItsLastPage) {
     const Asked first = ask(request, 8);
     while (scheduler_->step()) {
     }
-    // The client does not read, so its text makes way in the middle of its reply.
+    // The client does not read, so its text loses its place in the middle of its reply.
     const Asked other = ask(from("b", text(10, 3)));
     for (int step = 0; step < 20; ++step) scheduler_->step();
     ASSERT_EQ(read(other).size(), 3u);
@@ -147,7 +147,7 @@ TEST_F(SchedulerStatesTest, StepsEndWhereAStateIsKept) {
   expect_no_slot_lost();
 }
 
-// A step for a few tokens alone is not worth a state that saves a few.
+// An extra step for a few tokens is not worth a state that saves a few.
 TEST_F(SchedulerStatesTest, AShortPromptIsOneStep) {
   SchedulerOptions scheduler;
   scheduler.step_seconds = 0;

@@ -1,5 +1,5 @@
-// Prompts that are streamed beside the steps, through the virtual accelerator: the texts are those
-// of the cores alone, whoever is cancelled, preempted or fails, and no page is lost.
+// Tests of prompts that are streamed beside the steps, through the virtual accelerator. The texts
+// are those of the cores alone, whatever is cancelled, preempted or fails, and no page is lost.
 // HEARTH_ALL_STREAMS in the environment draws many more shapes and prompts.
 #include <unistd.h>
 
@@ -25,8 +25,8 @@ size_t resident_bytes() {
 struct Streaming {
   uint32_t threshold = 32;
   StreamPlan plan = {.rows = 96, .pages = 40, .kept = 0, .berths = 2};
-  Fault fault = {};         // of accelerators
-  bool every_time = false;  // of all that are made, else of the first one
+  Fault fault = {};         // of the accelerators
+  bool every_time = false;  // all accelerators have the fault, else only the first
   bool imports = true;
   double retry_seconds = 0;
   std::function<double()> clock = {};
@@ -43,7 +43,7 @@ class SchedulerStreamTest : public SchedulerTest {
     engine_ = tiny_engine(file_, with_scores(options));
     stream(how);
   }
-  // Streams beside the engine that there is.
+  // Starts streaming beside the existing engine.
   void stream(const Streaming& how) {
     const auto make = [this, how, first = made_.load()] {
       const uint64_t number = made_++;
@@ -74,15 +74,14 @@ class SchedulerStreamTest : public SchedulerTest {
   }
   ~SchedulerStreamTest() override { streamer_.reset(); }
 
-  // Steps once; where there was nothing to do, and `more` says that there will be, waits for a
-  // pass.
+  // Steps once. If there was nothing to do and `more` says that there will be, waits for a pass.
   template <typename More>
   void step_or_wait(const More& more) {
     const uint64_t ends = ends_.count();
     if (scheduler_->step()) return;
     if (more()) ends_.wait_for(ends + 1);
   }
-  // Steps until all has ended; `before_step(i)` is called before each.
+  // Steps until all requests have ended; `before_step(i)` is called before each step.
   template <typename Act>
   void run_all(const Act& before_step) {
     for (int step = 0; ended_ < asked_.size(); ++step) {
@@ -121,7 +120,7 @@ class SchedulerStreamTest : public SchedulerTest {
                              1 + static_cast<uint32_t>(random_() % 8));
       request.sampling.seed = i;
       if (i % 5 == 4) request.prompt_logprobs = true;
-      if (i % 7 == 6) {  // shares a beginning with another
+      if (i % 7 == 6) {  // shares a beginning with another prompt
         const std::vector<int32_t>& other = all[i - 1].prompt;
         const size_t shared = std::min(other.size(), request.prompt.size());
         std::copy_n(other.begin(), shared, request.prompt.begin());
@@ -130,7 +129,7 @@ class SchedulerStreamTest : public SchedulerTest {
     }
     return all;
   }
-  // Returns the tokens that the cores alone give.
+  // Returns the tokens of the requests computed by the cores alone.
   std::vector<std::vector<int32_t>> by_cores(const EngineOptions& options,
                                              const std::vector<Request>& requests) {
     start(with_scores(options));
@@ -143,7 +142,7 @@ class SchedulerStreamTest : public SchedulerTest {
     scheduler_.reset();
     return tokens;
   }
-  // Runs to the end, cancelling some requests at some step.
+  // Runs all requests to the end and cancels some of them at some step.
   void run_with_cancels(uint32_t seed, std::vector<bool>* cancelled) {
     std::mt19937 random(seed);
     cancelled->assign(asked_.size(), false);
@@ -168,8 +167,8 @@ class SchedulerStreamTest : public SchedulerTest {
                  const std::vector<int32_t>& expected);
 
   std::unique_ptr<Streamer> streamer_;
-  std::shared_ptr<FailingAccelerator> gpu_;  // the last that was told to fail
-  Told ends_, told_;                         // of passes; sentences
+  std::shared_ptr<FailingAccelerator> gpu_;  // the last accelerator with a fault
+  Told ends_, told_;                         // ends of passes; messages
   std::atomic<uint64_t> made_ = 0;
   std::vector<Asked> asked_;
   std::vector<std::vector<Result>> results_;
@@ -177,8 +176,8 @@ class SchedulerStreamTest : public SchedulerTest {
   size_t ended_ = 0;
 };
 
-// Half of the texts, about, are long enough to be streamed. Where one begins as another does whose
-// pass is under way, too little may be left.
+// Half of the texts, about, are long enough to be streamed. If a text begins like one whose pass is
+// under way, its remainder may be too short.
 TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCores) {
   const std::vector<Request> all = requests(48, 400);
   const auto expected = by_cores(large(), all);
@@ -207,8 +206,8 @@ TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresWithLatents) {
   expect_all_pages();
 }
 
-// Pools from a context up, so that sequences give up their pages while others are streamed and kept
-// pages go to others; passes of all shapes; prompts that are cancelled.
+// Pools are as small as one context, so that sequences lose their pages while others are streamed,
+// and kept pages are reused. Passes have all shapes, and prompts are cancelled.
 TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresInAnyShape) {
   file_ = parse_gguf(
       tiny_llama({.layers = 3, .width = 96, .heads = 6, .kv_heads = 3, .head_dim = 16, .ffn = 96}),
@@ -244,7 +243,7 @@ TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresInAnyShape) {
   EXPECT_GT(statistics_.streamed_prompts, 8u);
 }
 
-// A pool of a few contexts, so that sequences give up their pages while others are streamed.
+// The pool has a few contexts, so that sequences lose their pages while others are streamed.
 TEST_F(SchedulerStreamTest, SurvivesCancelsAndShortMemory) {
   EngineOptions options = small();
   options.kv_pages = 7;
@@ -292,7 +291,7 @@ void SchedulerStreamTest::try_fault(const Fault& fault, bool imports, const Requ
   expect_pages(engine_->pool().page_count() - lost);
 }
 
-// Each call of every kind is the first to fail once, for a prompt that takes two passes over four
+// Each call of every kind is once the first to fail, for a prompt that takes two passes over four
 // layers.
 TEST_F(SchedulerStreamTest, AFaultAtAnyCallCostsNoTextAndNoPage) {
   TinyShape shape = kTiniest;
@@ -315,7 +314,7 @@ TEST_F(SchedulerStreamTest, AFaultAtAnyCallCostsNoTextAndNoPage) {
       }
     }
   }
-  // Imported memory makes 14 lists that are submitted, else there are 8; four times each.
+  // There are 14 submitted lists with imported memory and 8 without. Each has four kinds of fault.
   EXPECT_GT(calls, 4 * (14 + 8) + 30u);
 }
 
@@ -337,9 +336,9 @@ TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
   EXPECT_EQ(gpu_->waited_seconds(), 20);
   const uint64_t unstreamed = statistics_.unstreamed_prompts;
   EXPECT_GT(unstreamed, 0u);
-  told_.wait_for(2);  // that it is left out, and its pages are lost
+  told_.wait_for(2);  // that it is left out, and that its pages are lost
   now = 59.9;
-  streamer_->cancel(0);  // the thread looks at the clock
+  streamer_->cancel(0);  // the thread looks at the clock again
   expect_eight(8);
   EXPECT_EQ(statistics_.streamed_prompts, 0u);
   EXPECT_EQ(made_, 1u);
@@ -353,8 +352,8 @@ TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
   stop_streaming();
 }
 
-// The pages of the only context are gone with the GPU: the text cannot be computed, and its client
-// hears why.
+// The pages of the only context are lost with the GPU. The text cannot be computed, and its client
+// gets the reason.
 TEST_F(SchedulerStreamTest, AnEndIsToldWhereLostPagesLeaveTooFew) {
   const Request request = text(150, 4);
   start_streaming(small(), {.fault = {FaultKind::kLost, 3}});
@@ -366,7 +365,7 @@ TEST_F(SchedulerStreamTest, AnEndIsToldWhereLostPagesLeaveTooFew) {
   stop_streaming();
 }
 
-// Prompts come and go, a dozen at a time, and half of them are cancelled at some point.
+// Prompts come and go, a dozen at a time. Half of them are cancelled at some point.
 TEST_F(SchedulerStreamTest, ManyPromptsLeaveNothingBehind) {
   const size_t count = all_streams() ? 10000 : 600;
   EngineOptions options = small();
@@ -374,7 +373,7 @@ TEST_F(SchedulerStreamTest, ManyPromptsLeaveNothingBehind) {
   start_streaming(options, {.threshold = 16});
   struct Under {
     Asked asked;
-    uint32_t left;  // steps until it is cancelled; 0: is not
+    uint32_t left;  // steps until it is cancelled; 0: never
   };
   std::list<Under> under;
   size_t begun = 0, cancelled = 0, complete = 0, early = 0;
@@ -413,7 +412,7 @@ TEST_F(SchedulerStreamTest, ManyPromptsLeaveNothingBehind) {
   }
 }
 
-// A prompt that ends meanwhile leaves its pages to the pass until that has let go.
+// A prompt that ends meanwhile leaves its pages to the pass until the pass releases them.
 TEST_F(SchedulerStreamTest, EndsWithPromptsUnderWay) {
   start_streaming(large(), {});
   ask_all(requests(8, 400));

@@ -1,5 +1,5 @@
-// The scheduler's policies, one at a time: who is admitted, who gives its pages away, who is told,
-// how requests end.
+// Tests of the scheduler's policies, one at a time: admission, preemption, notification, and the
+// ends of requests.
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
@@ -308,7 +308,7 @@ TEST_F(SchedulerTest, NobodyWaitsForAClientThatDoesNotRead) {
   for (auto [options, scheduler] :
        {std::pair(large(), places), std::pair(small(), SchedulerOptions{})}) {
     start(options, scheduler);
-    // Two places, or two of three pages, are taken by those who stop reading.
+    // Clients that stop reading take two places, or two of three pages.
     std::vector<Request> requests = {text(40, 50), text(40, 50), text(100, 30)};
     std::vector<Asked> slow = {ask(requests[0], 8), ask(requests[1], 8)};
     run();
@@ -427,8 +427,8 @@ TEST_F(SchedulerTest, EndingAllEndsThoseWhoRunAndThoseWhoWait) {
   EXPECT_FALSE(scheduler_->step());
 }
 
-// A model with latents: whole multiples of 64 positions of a prompt are expanded, but for the last
-// 64.
+// A model with latents. The prompt's positions up to a multiple of 64 are expanded, but not the
+// last 64.
 class LatentScheduler : public SchedulerTest {
  protected:
   LatentScheduler() { file_ = parse_gguf(tiny_deepseek2(kTiniest), "tiny"); }
@@ -450,8 +450,8 @@ class LatentScheduler : public SchedulerTest {
   }
 };
 
-// A second turn whose prompt holds the first one's reply. It gives the same whether it finds pages
-// or computes all; where it says what the first turn was, it finds all of them.
+// A second turn, whose prompt contains the first one's reply. Its result is the same whether it
+// finds pages or computes all. If the request gives the first turn, all pages are found.
 TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) {
   Request first = text(200, 80), second = text(60, 10);
   start(expanding());
@@ -470,7 +470,7 @@ TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) 
     answer(first);
     const std::vector<Result> after = answer(second);
     // The first answer leaves 4 whole pages, 128 positions of them expanded. With first_turn the
-    // second prompt expands 128 too and finds all 4; else it expands 256 and finds those of 128.
+    // second prompt also expands 128 and finds all 4. Else it expands 256, and finds only 128.
     EXPECT_EQ(after.front().cached_tokens, first_turn > 0 ? 256u : 128u);
     EXPECT_EQ(alone.front().cached_tokens, 0u);
     EXPECT_EQ(tokens_of(after), tokens_of(alone));

@@ -1,11 +1,11 @@
-// Tests the scheduler's use of its clock: how large chunks are, and what results and figures say of
-// time.
+// Tests of the scheduler's use of its clock: the size of chunks, and the times in results and
+// figures.
 #include "scheduler_fixture.h"
 
 namespace hearth {
 namespace {
 
-// A clock by which every token costs `token_seconds`: it moves while a step is computed.
+// A clock on which every token takes `token_seconds`. It advances while a step is computed.
 class SchedulerTime : public SchedulerTest {
  protected:
   SchedulerOptions options(double step_seconds) {
@@ -72,7 +72,7 @@ TEST_F(SchedulerTime, WhileNobodyDecodesChunksFitFourTimesTheTime) {
   run();
 }
 
-// The decode plan's steps tell nothing of a prompt's.
+// Steps with the decode plan say nothing about a prompt's speed.
 TEST_F(SchedulerTime, TheFirstChunkIsSoLargeThatItTells) {
   EngineOptions engine = large();
   engine.decode_rows = 16;
@@ -86,7 +86,7 @@ TEST_F(SchedulerTime, TheFirstChunkIsSoLargeThatItTells) {
 
 TEST_F(SchedulerTime, AnUnknownCostIsTakenForHigh) {
   start(large(), options(1000));
-  Asked talk = ask(text(3, 5));  // as few tokens as the decode plan takes: it tells nothing
+  Asked talk = ask(text(3, 5));  // few tokens, which the decode plan takes: it tells nothing
   scheduler_->step();
   Asked prompt = ask(text(500, 1));
   scheduler_->step();
@@ -108,7 +108,7 @@ TEST_F(SchedulerTime, WithoutALimitChunksAreAsLargeAsAStep) {
   }
 }
 
-// Takes no prompt.
+// A streamer that accepts no prompt.
 class AskedStreamer : public PromptStreamer {
  public:
   bool takes(uint32_t tokens, uint32_t before, double core_seconds) override {
@@ -125,7 +125,7 @@ class AskedStreamer : public PromptStreamer {
   double core_seconds_ = -1;
 };
 
-// Steps of a prompt have 128 tokens, and before each others compute for 2 s.
+// Steps of a prompt have 128 tokens. Before each, others compute for 2 s.
 TEST_F(SchedulerTime, TurnsOfOthersCountInWhatTheCoresNeed) {
   AskedStreamer streamer;
   SchedulerOptions how = options(1000);
@@ -156,7 +156,7 @@ TEST_F(SchedulerTime, TurnsOfOthersCountInWhatTheCoresNeed) {
   EXPECT_NEAR(streamer.core_seconds_, 0.399, 1e-9) << "the others have nothing to do any more";
 }
 
-// Steps take as many milliseconds as they have tokens.
+// A step takes a millisecond for each of its tokens.
 TEST_F(SchedulerTime, ResultsSayWhenTheyWereAdmittedAndBegan) {
   EngineOptions one_place = small();
   start(one_place, options(0));
@@ -195,7 +195,7 @@ TEST_F(SchedulerTime, StepsAreCountedByTimeAndTokens) {
   start(large(), options(0));
   ask(text(100, 3));
   run();
-  // 100 tokens in 0.1 s, and two steps of one token.
+  // One step has 100 tokens and takes 0.1 s, and two have one token.
   EXPECT_EQ(statistics_.step_tokens.count(), 3u);
   EXPECT_EQ(statistics_.step_tokens.sum(), 102);
   EXPECT_EQ(statistics_.step_tokens.count(0), 2u);

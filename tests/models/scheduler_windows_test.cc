@@ -1,5 +1,5 @@
-// Models of which some layers see a window: what of a text is computed again where its pages were
-// given back.
+// Tests of models with layers that see a window: how much of a text is computed again after its
+// window pages were given back.
 #include "scheduler_fixture.h"
 
 namespace hearth {
@@ -16,7 +16,7 @@ class SchedulerWindowsTest : public SchedulerTest {
     options.window_pages = window_pages;
     return options;
   }
-  // Expects the results of the same request where no page is given back, and nothing known.
+  // Expects the results of the same request on a fresh engine that gives back no page.
   void expect_alone(const Request& request, const std::vector<Result>& results) {
     EngineOptions kept = roomy(4096, 0);
     kept.gives_back = false;
@@ -24,7 +24,7 @@ class SchedulerWindowsTest : public SchedulerTest {
   }
 };
 
-// Window pages for a step of one text and no more.
+// There are window pages for a step of only one text.
 TEST_F(SchedulerWindowsTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
   start(roomy(4096, 3 + 4));
   run_turns(4096, 12, [&](const Request& request, size_t, const std::vector<Result>& results) {
@@ -35,8 +35,8 @@ TEST_F(SchedulerWindowsTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
   EXPECT_GT(statistics_.evicted_window_pages, 0u);
 }
 
-// The first one goes on far behind it, and gives back what others need; the second one computes it
-// again, and from then on its window is kept.
+// The first text goes far beyond the prefix and gives back window pages that others need. The
+// second text computes them again, and from then on they are kept.
 TEST_F(SchedulerWindowsTest, ASharedPrefixIsComputedTwiceAtMost) {
   constexpr uint32_t kPrefix = 1000, kPrompts = 20;
   start(roomy(4096, 3 + 4 + 6));
@@ -67,8 +67,8 @@ TEST_F(SchedulerWindowsTest, ATextPreemptedInItsPromptIsTheSame) {
   EXPECT_EQ(statistics_.available_window_pages, statistics_.window_pages);
 }
 
-// There is room for the windows of two texts and a step: the third waits, though there are KV pages
-// for it, and nobody gives up a place.
+// There are window pages for two texts and a step. The third text waits although there are KV pages
+// for it, and no text loses its place.
 TEST_F(SchedulerWindowsTest, TextsWaitForWindowPages) {
   start(roomy(1024, 2 * 3 + 4));
   std::vector<Request> requests;
