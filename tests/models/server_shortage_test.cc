@@ -1,7 +1,7 @@
-// The server where memory runs out: at every allocation of a request in turn, whichever of the
-// server's threads makes it, that one fails, or that one and all that follow until the request has
-// an end. The process goes on, the request is answered or its connection ends, and the next request
-// finds all places free. The program is linked so that realloc() is the function below.
+// Tests of the server where memory runs out. Each allocation of a request fails in turn, on any of
+// the server's threads: only that one, or that one and all later ones until the request has ended.
+// The process goes on, and the request is answered or its connection ends. The next request finds
+// all places free. The program is linked so that realloc() is the function below.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@
 
 namespace {
 
-// The allocations that fail: of all threads but the client's, after so many others, so many. None
-// of them does where `failing` is 0.
+// The allocations that fail: `failing` of them, after a number of others, on all threads but the
+// client's. None fails where `failing` is 0.
 struct Shortage {
   mutable std::atomic<std::thread::id> client{};
   mutable std::atomic<uint64_t> allocations{0}, failing{0}, count{1};
@@ -45,7 +45,7 @@ bool falls_short() {
 
 }  // namespace
 
-// Inlined, they would not look to g++ like a pair.
+// These are not inlined, since g++ would then report a mismatched pair.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   void* got = falls_short() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
   if (got == nullptr) throw std::bad_alloc();
@@ -81,7 +81,8 @@ Vocab vocab() {
   return vocab;
 }
 
-// Room for one request of those below and no more, so that what leaks is missed by the next.
+// The options have room for only one of the requests below, so that the next request fails if
+// anything leaks.
 AppOptions app_options() {
   AppOptions options;
   options.http.port = 0;
@@ -105,7 +106,7 @@ EngineOptions engine_options() {
   return options;
 }
 
-// The app before a model and a device for embeddings.
+// The app with a model and a device for embeddings.
 class Served {
  public:
   Served() {
@@ -149,7 +150,7 @@ class Served {
   std::thread reactor_;
 };
 
-// Returns all that the server says to one request on a connection of its own.
+// Returns the server's whole reply to one request on a connection of its own.
 std::string ask(uint16_t port, const std::string& request) {
   int client = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -181,7 +182,8 @@ class ServerShortageTest : public testing::Test {
  protected:
   ~ServerShortageTest() override { shortage().failing = 0; }
 
-  // Asks again until it is served: what the last request had may be given back a little later.
+  // Repeats the request until it is served, since the last request's memory may be given back
+  // later.
   void expect_served(const std::string& request, uint64_t failing) {
     constexpr auto kGiveUp = std::chrono::seconds(60);
     auto until = std::chrono::steady_clock::now() + kGiveUp;
@@ -193,7 +195,7 @@ class ServerShortageTest : public testing::Test {
     }
     FAIL() << "after allocation " << failing << ": " << said;
   }
-  // `end`: what a whole answer ends with.
+  // `end` is the end of a whole answer.
   void sweep(const std::string& request, const std::string& end, uint64_t least) {
     shortage().client = std::this_thread::get_id();
     expect_served(request, 0);
@@ -216,7 +218,7 @@ class ServerShortageTest : public testing::Test {
       told += short_of_memory;
       closed += !whole && !short_of_memory;
       EXPECT_TRUE(whole || failed) << said;
-      // A reply that was begun and broken off is seen to be so.
+      // A client can see that a reply was broken off.
       EXPECT_TRUE(whole || short_of_memory || said.find(end) == std::string::npos) << said;
       expect_served(request, failing);
       ASSERT_FALSE(HasFailure()) << "at allocation " << failing;

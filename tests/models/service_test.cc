@@ -1,5 +1,5 @@
-// The service and its clients, in threads of their own: they submit, read, cancel and vanish as
-// they like, and everybody else gets what they get alone.
+// Tests of the service and its clients, in threads of their own. Clients submit, read, cancel and
+// vanish at random, and all others get the same results as alone.
 #include "engine/service.h"
 
 #include <gtest/gtest.h>
@@ -49,9 +49,9 @@ class ServiceTest : public testing::Test {
     request.sampling.seed = random();
     return request;
   }
-  // A request that goes on until its context is full.
+  // Returns a request that goes on until its context is full.
   static Request endless(std::mt19937& random) { return text(random, 5, 0); }
-  // Reads everything up to the last result.
+  // Reads all results up to the last one.
   static std::vector<Result> read_all(ResultStream& stream) {
     std::vector<Result> results;
     while (results.empty() || !results.back().finish) {
@@ -70,7 +70,7 @@ struct Dish {
   Alone alone;
 };
 
-// A client's thread: some requests at a time, each on a stream of its own or all on one.
+// A client's thread. It has several requests at a time, each on its own stream or all on one.
 class Client {
  public:
   struct Counts {
@@ -91,7 +91,7 @@ class Client {
       Order& chosen = order->second;
       if (random_() % 40 == 0) chosen.job.cancel();
       if (random_() % 60 == 0) {
-        // The handle dies without a word otherwise.
+        // The other half of the time, the handle is destroyed without closing the stream.
         if (random_() % 2 == 0) chosen.stream->close();
         ++counts_.closed;
         orders_.erase(order);
@@ -126,7 +126,7 @@ class Client {
                    std::vector<uint32_t>(dish.request.choices), dish.request.choices};
   }
 
-  // True where that was the order's last result.
+  // Returns true for the order's last result.
   bool take(const Result& result, Order* order) {
     if (result.request != order->job.id()) fail("another's result");
     uint32_t index = order->received[result.choice]++;
@@ -220,14 +220,15 @@ TEST_F(ServiceTest, AnEndGivesEveryChoiceItsLastResult) {
   Request request = endless(random);
   request.choices = 2;
   std::vector<std::shared_ptr<ResultStream>> streams;
-  std::vector<JobHandle> jobs;  // live on
+  std::vector<JobHandle> jobs;  // these live on after the service
   {
     Service service(load(), nullptr, {});
     for (int i = 0; i < 9; ++i) {
       streams.push_back(std::make_shared<ResultStream>(4));
       jobs.push_back(service.submit(request, streams.back()));
     }
-    // Some texts run, some wait, some are held up by now; one gave something for sure.
+    // Some texts run by now, some wait and some are held up. This one has produced a result for
+    // sure.
     ASSERT_TRUE(streams[0]->pop(kLong));
   }
   for (const auto& stream : streams) {
@@ -288,8 +289,8 @@ TEST_F(ServiceTest, WhatIsCancelledEnds) {
   EXPECT_EQ(read_all(*asleep).back().finish, Finish::kCancelled) << "it had room for one token";
 }
 
-// The client that is left finds place and pages free. The figures are those of the step that gave
-// its result.
+// The remaining client finds the place and the pages free. The figures are those of the step that
+// gave its result.
 TEST_F(ServiceTest, WhoseHandleDiesIsGoneThoughItsStreamIsOpen) {
   std::mt19937 random(8);
   ServiceOptions options;
@@ -326,7 +327,7 @@ TEST_F(ServiceTest, AHandleOutlivesTheService) {
   EXPECT_EQ(read_all(*stream).back().finish, Finish::kCancelled);
 }
 
-// A client without a thread of its own: it is told, pops, asks for more and lets go of itself.
+// A client without a thread of its own. It is notified, pops, asks for more and ends itself.
 TEST_F(ServiceTest, AClientThatIsToldNeedsNoThread) {
   struct Chat {
     std::shared_ptr<ResultStream> stream = std::make_shared<ResultStream>();
@@ -352,7 +353,7 @@ TEST_F(ServiceTest, AClientThatIsToldNeedsNoThread) {
       done.set_value();
     }
   });
-  // This handle is not in `chat`: chat->job is written by whoever is told.
+  // This handle is not in `chat`, since the notified thread writes chat->job.
   JobHandle first = service.submit(text(random, 20, 7), chat->stream);
   done.get_future().get();
   EXPECT_EQ(chat->tokens, 21u);
@@ -380,7 +381,7 @@ TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
     go_on = true;
     changed.notify_all();
   };
-  // However the test ends, before the service does.
+  // This releases the step before the service is destroyed, however the test ends.
   std::shared_ptr<void> at_end(nullptr, [&](void*) { release(); });
   std::vector<std::shared_ptr<ResultStream>> streams;
   std::vector<JobHandle> jobs;

@@ -1,4 +1,4 @@
-// The scheduler where memory runs out: at every allocation of a run in turn one fails, and every
+// Tests of the scheduler where memory runs out. Each allocation of a run fails in turn; every
 // choice of every request nevertheless gets one last result.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 
 namespace {
 
-// The allocation that fails: of one thread, after so many others.
+// The allocation that fails: one of one thread, after a number of others.
 struct Shortage {
   mutable std::atomic<std::thread::id> thread{};
   mutable std::atomic<uint64_t> allocations{0}, failing{0};
@@ -28,7 +28,7 @@ const Shortage& shortage() {
 
 }  // namespace
 
-// Inlined, they would not look to g++ like a pair.
+// These are not inlined, since g++ would then report a mismatched pair.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   const Shortage& now = shortage();
   if (now.thread.load() == std::this_thread::get_id() && ++now.allocations == now.failing) {
@@ -74,8 +74,8 @@ class ShortageTest : public testing::Test {
     options.scored_rows = 8;
     engine_ = tiny_engine(*file_, options);
   }
-  // One text of several choices, with stop texts and log-probabilities, one that takes the pages of
-  // others, rows, one whose text is over at its first token, and a prompt alone.
+  // The requests are a text of several choices with stop texts and log-probabilities, one that
+  // takes the pages of others, rows, one whose text ends at its first token, and a prompt alone.
   static std::vector<Request> requests() {
     std::mt19937 random(1);
     std::vector<Request> all(5);
@@ -98,8 +98,8 @@ class ShortageTest : public testing::Test {
     all[4].top_logprobs = 2;
     return all;
   }
-  // Serves the requests as the service does while its `failing`th allocation fails. Returns how
-  // many there were.
+  // Serves the requests as the service does while its `failing`th allocation fails. Returns the
+  // number of allocations.
   uint64_t serve(Scheduler& scheduler, const std::shared_ptr<ResultStream>& stream,
                  uint64_t failing) {
     std::vector<std::shared_ptr<Job>> jobs;

@@ -1,4 +1,4 @@
-// Sequences of models whose layers keep states: forked, cut, and more than there are slots for.
+// Tests of sequences whose layers keep states: forked, cut, and more than there are slots for.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 class StateGolden : public testing::TestWithParam<GoldenModel> {};
 
-// The logits of a sequence's tokens from its length on, in chunks.
+// Returns the logits of a sequence's tokens from its length on, computed in chunks.
 std::vector<float> state_logits_from(Engine& engine, Sequence& sequence,
                                      std::span<const int32_t> tokens, size_t chunk) {
   std::vector<float> logits;
@@ -42,8 +42,8 @@ std::unique_ptr<Engine> state_engine(const ModelSource& file, uint32_t kept_stat
                                   available_isas(detect_cpu_features()).back(), options);
 }
 
-// A fork goes on from the same state, beside the other in the same steps, or from nothing where no
-// place is left; what is cut is computed again; no slot is lost.
+// A fork continues from the same state, beside the other sequence in the same steps. Where no place
+// is left, it starts from nothing. Cut tokens are computed again, and no slot is lost.
 TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
   const GoldenModel& model = GetParam();
   ModelSource file = open_model_source(model.path);
@@ -85,8 +85,8 @@ TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
   EXPECT_EQ(engine.states()->free_count(), 2u + kept);
 }
 
-// Other sequences take a kept state to the bit, whatever they and its own sequence do then; and its
-// own goes back there itself.
+// Other sequences take over a kept state to the bit, whatever they and its own sequence do
+// afterwards. Its own sequence can return to it.
 TEST_P(StateGolden, WhatIsKeptGivesTheSameBits) {
   ModelSource file = open_model_source(GetParam().path);
   const std::unique_ptr<Engine> engine = state_engine(file, 4);

@@ -1,5 +1,6 @@
-// Plans of streams of a model with 128 experts a layer that is described alone, and what passes by
-// them take and ask of an accelerator that computes and holds nothing.
+// Tests of stream plans for a described model with 128 experts a layer. Passes with these plans run
+// on an accelerator that computes and stores nothing; the tests check their time and the calls they
+// make.
 #include "hybrid/stream_plan.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ constexpr const char* kConfig = R"({"architectures": ["Qwen3MoeForCausalLM"], "h
   "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 5, "num_key_value_heads": 4,
   "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "tie_word_embeddings": false,
   "torch_dtype": "bfloat16", "vocab_size": 1024})";
-constexpr uint32_t kExperts = 128, kLayersOfExperts = 4;  // of the last layer none are multiplied
+constexpr uint32_t kExperts = 128, kLayersOfExperts = 4;  // the last layer multiplies no experts
 
 ModelSource described_source() {
   namespace fs = std::filesystem;
@@ -44,7 +45,7 @@ MeasuredAccelerator described(bool imports) {
   return gpu;
 }
 
-// Counts memory, and notes lists that are submitted and reads.
+// An accelerator that counts memory, and records reads and submitted lists.
 class NotingAccelerator : public TimedAccelerator {
  public:
   using TimedAccelerator::TimedAccelerator;
@@ -106,7 +107,7 @@ TEST_F(StreamPlanTest, MemoryIsWhatAPassTakes) {
   }
 }
 
-// A plan that was written and read back asks for its own values.
+// A plan that was written and read back gives the same plan when its values are asked for.
 TEST_F(StreamPlanTest, APlanThatIsAskedForIsTheSame) {
   for (const std::optional<uint32_t> ring :
        {std::optional<uint32_t>{}, {2}, {3}, {5}, {8}, {31}, {256}}) {
@@ -121,8 +122,8 @@ TEST_F(StreamPlanTest, APlanThatIsAskedForIsTheSame) {
   }
 }
 
-// Rows are as many as there is memory for, whatever the length of a buffer, until a value is longer
-// than one.
+// There are as many rows as memory has room for, whatever the longest buffer. Only a value longer
+// than a buffer reduces them.
 TEST_F(StreamPlanTest, OnlyASingleValueCutsRows) {
   const auto with_pieces = [&](uint64_t bytes, const StreamPlanOptions& options) {
     AcceleratorFacts facts = described(true).facts;
@@ -150,7 +151,7 @@ TEST_F(StreamPlanTest, OnlyASingleValueCutsRows) {
             std::string::npos);
 }
 
-// The results of many experts over that many rows would be longer than a buffer may be.
+// The results of many experts over this many rows would be longer than a buffer may be.
 TEST_F(StreamPlanTest, FewerExpertsAreMultipliedAtOnceOfManyRows) {
   const StreamPlan few = plan({.rows = 512, .memory = 0, .kept = 2, .experts = 128});
   const StreamPlan many = plan({.rows = kMostPassRows, .memory = 0, .kept = 2, .experts = 128});
@@ -180,8 +181,8 @@ TEST_F(StreamPlanTest, MemoryIsTakenInFewPieces) {
   EXPECT_LE(gpu->count(), 10u);
 }
 
-// The host copies a layer's pages itself where no memory is imported: once all of the layer was
-// submitted, so that there is work meanwhile.
+// The host copies a layer's pages itself where no memory is imported. It does so after the whole
+// layer was submitted, so that the accelerator has work meanwhile.
 TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
   const PassTarget target = only_timed();
   const StreamPlan made =
@@ -193,7 +194,7 @@ TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
   const PassText text{tokens, 0, pages, {}};
   AllWanted watch;
   pass.run({&text, 1}, watch);
-  // Attention, eight batches of each of two shards, and what follows.
+  // The lists are attention, eight batches for each of two shards, and the rest of the layer.
   const std::string layer = std::string(18, 's') + 'r';
   EXPECT_EQ(gpu->notes(), layer + layer + layer + layer + "sr");
 }

@@ -1,4 +1,4 @@
-// The thread that forms passes, with passes that end when a test says so.
+// Tests of the thread that forms passes. The passes end when the test says so.
 #include "hybrid/streamer.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Begins passes and waits.
+// Counts passes that have begun, and keeps them from ending.
 struct Gate {
   std::atomic<uint32_t> begun = 0, open = 0;
 
@@ -47,14 +47,15 @@ PromptStreamer::Prompt prompt(uint64_t id, uint32_t tokens) {
   return made;
 }
 
-// 1,000 s for a pass and 100 s a token; a token before costs 1 s.
+// Options that predict 1,000 s for a pass and 100 s a token. A token before the prompt's rest costs
+// 1 s.
 StreamerOptions predicting(std::function<double()> clock) {
   return {.predicted_seconds = [](uint32_t rows) { return 1000.0 + 100 * rows; },
           .prefix_seconds = [](uint32_t, uint32_t before) { return 1.0 * before; },
           .clock = std::move(clock)};
 }
 
-// Whether a prompt is predicted to take so many seconds.
+// Returns whether a prompt is predicted to take `seconds`.
 bool takes(Streamer& streamer, uint32_t tokens, uint32_t before, double seconds) {
   return streamer.takes(tokens, before, seconds + 0.5) &&
          !streamer.takes(tokens, before, seconds - 0.5);
@@ -106,7 +107,7 @@ class FailingPass : public PassRunner {
   bool ended() const override { return true; }
 };
 
-// The streamer's first GPU fails, and at the second try there is none.
+// The streamer's first GPU fails, and the second attempt finds none.
 TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
   Gate gate;
   gate.let_pass(std::numeric_limits<uint32_t>::max());
@@ -131,7 +132,7 @@ TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
       ends.wait_for(prompts);
       return streamer.take_done().at(0).outcome;
     };
-    // Once a prompt has come back for want of a GPU all that went before it is done.
+    // The streamer is idle again once a prompt has come back for lack of a GPU.
     const auto expect_none = [&] {
       EXPECT_FALSE(streamer.takes(10, 0, 0));
       EXPECT_EQ(outcome(), PromptStreamer::Outcome::kFailed);
@@ -142,14 +143,14 @@ TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
     now = 59;
     expect_none();
     now = 60;
-    streamer.cancel(0);  // its thread looks at the clock
+    streamer.cancel(0);  // its thread looks at the clock again
     tries.wait_for(2);
     expect_none();
     now = 119;
     expect_none();
     now = 120;
     streamer.cancel(0);
-    told.wait_for(2);  // that it is left out, that it is back
+    told.wait_for(2);  // that it is left out, and that it is back
     EXPECT_TRUE(streamer.takes(10, 0, 0));
     EXPECT_EQ(outcome(), PromptStreamer::Outcome::kFilled);
   }

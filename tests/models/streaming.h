@@ -7,10 +7,11 @@
 
 namespace hearth {
 
-// Whether to draw many more shapes, prompts and texts: HEARTH_ALL_STREAMS in the environment.
+// Returns whether to draw many more shapes, prompts and texts (HEARTH_ALL_STREAMS in the
+// environment).
 inline bool all_streams() { return std::getenv("HEARTH_ALL_STREAMS") != nullptr; }
 
-// Counts what another thread tells, for who waits for it.
+// Counts the events that another thread reports, so that a test can wait for them.
 class Told {
  public:
   void tell() {
@@ -18,7 +19,7 @@ class Told {
     count_.notify_all();
   }
   uint64_t count() const { return count_; }
-  // Waits until the count is so high.
+  // Waits until the count is at least `count`.
   void wait_for(uint64_t count) const {
     for (uint64_t seen = count_; seen < count; seen = count_) count_.wait(seen);
   }

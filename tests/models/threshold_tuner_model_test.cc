@@ -1,5 +1,5 @@
-// Thresholds between the phases measured on an engine: what is tried, kept and gone on with. Which
-// of them wins is left to the machine.
+// Tests of measuring the thresholds between the phases on an engine: which are tried, kept, and
+// continued from a file. The machine decides which wins, and no test depends on it.
 #include "tune/threshold_tuner.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(ThresholdTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
     EXPECT_GT(trial.cost.low, 0);
     EXPECT_GT(trial.dearest, 0);
   }
-  // The chosen number is the default or saves one part in a hundred for certain.
+  // The chosen number is the default, or certainly saves at least 1 %.
   if (found.rows == before.decode.max_rows) {
     EXPECT_EQ(found.cost, TimeRatio());
   } else {
@@ -65,7 +65,7 @@ TEST_F(ThresholdTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(saved_, 4u);
   EXPECT_EQ(tuned_.threshold->rows, found.rows);
   EXPECT_EQ(tuned_.threshold->trials, 0u);
-  // The numbers are others under other plans.
+  // Other plans have other numbers.
   EnginePlan other = before;
   other.prefill.groups = {{{0}, {0, 1, 0, 1}}};
   ASSERT_TRUE(tune(other));

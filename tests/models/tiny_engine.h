@@ -1,6 +1,6 @@
-// Engines over the tiny model, and what a request gets from one of them alone: computed by hand
-// with Engine, Sampler and the logits' figures, from whole rows of logits and without the
-// scheduler, so that tests of scheduling have something to compare with.
+// Engines over the tiny model, and the result that one of them gives to a request alone. The result
+// is computed by hand with Engine, Sampler and whole rows of logits, without the scheduler, so that
+// tests of scheduling can compare with it.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,16 @@
 
 namespace hearth {
 
-// Small enough for thousands of schedules; KV heads for two shards.
+// A shape small enough for thousands of schedules, with KV heads for two shards.
 constexpr TinyShape kTiniest{.width = 32, .heads = 2, .kv_heads = 2, .head_dim = 16, .ffn = 32};
 
-// The best ISA level, on as many invented nodes as there are shards. `file` must outlive it.
+// Makes an engine at the best ISA level, on as many invented nodes as there are shards. `file` must
+// outlive it.
 std::unique_ptr<Engine> tiny_engine(const ModelSource& file, const EngineOptions& options);
 
 struct TokenAlone {
   int32_t token;
-  double logprob;  // 0 where it is not asked for
+  double logprob;  // 0 where not asked for
   std::vector<std::pair<int32_t, double>> top_logprobs;
 };
 
@@ -38,8 +39,8 @@ struct Alone {
   std::vector<std::vector<float>> rows;
 };
 
-// The engine needs no more than room for one sequence, and `outputs` and `hidden_rows` for one row.
-// Without a tokenizer: nothing but max_tokens and the context ends a text.
+// The engine needs room for only one sequence, and `outputs` and `hidden_rows` for one row. There
+// is no tokenizer: only max_tokens and the context end a text.
 Alone get_alone(Engine& engine, const Request& request);
 
 std::vector<int32_t> random_tokens(std::mt19937& random, size_t count, uint32_t vocabulary);

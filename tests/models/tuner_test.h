@@ -1,5 +1,5 @@
-// Helpers that tests of tuning share: an engine over the tiny model, made for the cases that are
-// tuned for, and hooks that count what is saved.
+// Helpers of the tests of tuning: an engine over the tiny model, made for the tuned cases, and
+// hooks that count saved results.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Blocks of every tensor type, of any bits, mean what the golden set says (tests/golden/quants.py,
-// in float64). Neither knows a type that the other lacks.
+// Tests that random blocks of every tensor type have the values that the golden set gives
+// (tests/golden/quants.py, in float64). Both know the same types.
 #include <gtest/gtest.h>
 
 #include <vector>

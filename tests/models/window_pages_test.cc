@@ -1,5 +1,5 @@
-// Layers that see a window give back the pages behind it: every row has the bits that it has where
-// all pages are kept, however texts are cut into steps, forked, cut and shared.
+// Tests of layers that see a window, which give back the pages before it. Every row has the same
+// bits as where all pages are kept, however texts are cut into steps, forked, cut and shared.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -25,7 +25,8 @@ class WindowPages : public testing::Test {
     return options;
   }
   std::unique_ptr<Engine> make(const EngineOptions& options) { return tiny_engine(file_, options); }
-  // The logits of all rows of the tokens behind its own, in steps of `chunk` tokens.
+  // Returns the logits of all rows of the tokens after the sequence's own, in steps of `chunk`
+  // tokens.
   static std::vector<float> go_on(Engine& engine, Sequence& sequence,
                                   std::span<const int32_t> tokens, uint32_t chunk) {
     std::vector<float> rows;
@@ -40,7 +41,7 @@ class WindowPages : public testing::Test {
     }
     return rows;
   }
-  // Rows from `at` on are the last ones of `all`.
+  // Expects that `rows`, from row `at` on, equal the last rows of `all`.
   static void expect_rest(const std::vector<float>& rows, const std::vector<float>& all,
                           uint32_t at) {
     ASSERT_EQ(rows.size(), all.size() - size_t{at} * kVocabulary);

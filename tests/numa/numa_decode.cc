@@ -1,14 +1,17 @@
 // The programs whose remote bytes tools/numa/count_remote.py counts, in a machine of vm.py under
 // the plugin count_bytes.c:
 //
-//   numa_decode MODEL placed|spread|interleaved DEPTH STEPS
+//
+//   numa_decode MODEL placed
+// spread
+// interleaved DEPTH STEPS
 //                                                     decodes STEPS tokens after DEPTH others, the
-//                                                     last of them in a decode step too; spread:
+//                                                     last of which has a decode step too; spread:
 //                                                     with whole experts on nodes
 //   numa_decode --read CPU NODE                       CPU reads kReadBytes of the memory of NODE
 //
-// The model is cut over all nodes, with a group on each and a thread on every core. Before and
-// after the counted work, a load at a physical address where nothing is tells the plugin.
+// The model is cut over all nodes, with a group on each and a thread on every core. A load at a
+// physical address without memory, before and after the counted work, tells the plugin.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -59,8 +62,8 @@ void read_node(uint32_t cpu, uint32_t node) {
 
 void decode(const std::string& path, const std::string& placing, uint32_t depth, uint32_t steps) {
   Machine machine = Machine::live();
-  // This thread becomes the plan's first one, so the memory that it touches before that should lie
-  // on its node.
+  // This thread becomes the plan's first one. So the memory that it touches before should lie on
+  // its node.
   set_affinity(0, {machine.allowed_pus.at(0)});
   ModelSource file = open_model_source(path);
   EngineOptions options;
@@ -96,7 +99,7 @@ int main(int argc, char** argv) {
     if (words.at(0) == "--read") {
       hearth::read_node(number(1), number(2));
     } else {
-      // A thread of its own has a stack that nobody has touched before.
+      // A new thread has a stack that was not touched before.
       std::async(std::launch::async, [&] {
         hearth::decode(words[0], words.at(1), number(2), number(3));
       }).get();

@@ -1,11 +1,11 @@
-// Loads models on a computer with NUMA nodes, under plans of all kinds, and asks the kernel what
-// became of them: on which node every page of the engine's memory lies, which PU every thread may
-// run on; and compares the logits of all plans. Runs inside the machine of tests/numa/vm.py.
+// Loads models on a computer with NUMA nodes, under plans of all kinds, and asks the kernel about
+// the result: the node of every page of the engine's memory, and the PUs of every thread. Also
+// compares the logits of all plans. Runs inside the machine of tests/numa/vm.py.
 //
 //   numa_probe [--few]     the models of HEARTH_GOLDEN_DIR; --few: the marked rows only
 //
-// It prints a line for each model and row, with the faults below it, and exits with status 1 if
-// there are any.
+// It prints a line for each model and row, followed by its faults, and exits with status 1 if there
+// are any.
 #include <fmt/format.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
@@ -42,8 +42,8 @@ struct Row {
 };
 constexpr GroupSync kLockstep = GroupSync::kLockstep;
 
-// All rows are compared with the first. Rows with more shards than nodes that have threads, or more
-// threads than the computer, are left out and counted.
+// The plans. All rows are compared with the first. A row is left out and counted if it has more
+// shards than nodes with threads, or more threads than the computer.
 constexpr Row kRows[] = {
     {.shards = 1, .threads = 1, .prefill_groups = 1, .decode_groups = 1, .few = true},
     {.shards = 1, .threads = 8, .prefill_groups = 4, .decode_groups = 1, .few = true},
@@ -97,10 +97,10 @@ EngineOptions options_of(const Row& row) {
   options.interleave = row.interleave;
   options.experts = row.experts;
   options.context = 256;
-  // GoldenModel::shard_bound() holds for this type: f16 would round sums that differ in their last
-  // bits apart.
+  // GoldenModel::shard_bound() holds for this type. f16 would widen differences in the last bits of
+  // sums.
   options.kv_type = KvType::kF32;
-  // The sequences are so many that each shard's pages fill transparent huge pages.
+  // This many sequences make each shard's pages fill transparent huge pages.
   options.sequences = 64;
   options.prefill_rows = 64;
   options.decode_rows = 4;
@@ -128,8 +128,8 @@ class Faults {
 };
 
 // Returns the nodes (the system's numbers) of all pages of a region; a negative errno for a page
-// without memory. Pages that nobody has touched are touched here, by this thread: they must come
-// from the region's node all the same.
+// without memory. This thread touches the untouched pages here; they must come from the region's
+// node all the same.
 std::vector<int> page_nodes(const MemoryRegion& region, Faults* faults) {
   auto page = static_cast<uintptr_t>(getpagesize());
   auto begin = reinterpret_cast<uintptr_t>(region.address) & ~(page - 1);
@@ -170,8 +170,8 @@ void check_spread(const std::map<int, size_t>& spread, const Machine& machine, F
   }
 }
 
-// Checks that every page of every region lies on the node of its shard. Returns how many pages
-// there are.
+// Checks that every page of every region lies on the node of its shard. Returns the number of
+// pages.
 size_t check_memory_nodes(const Engine& engine, const Machine& machine, const EnginePlan& plan,
                           Faults* faults) {
   size_t pages = 0, bytes = 0;
@@ -206,8 +206,8 @@ size_t check_memory_nodes(const Engine& engine, const Machine& machine, const En
   return pages;
 }
 
-// Returns the thread ids by member: it finds the workers by their names, and this thread is member
-// 0.
+// Returns the thread ids by member. It finds the team's other threads by their names; this thread
+// is member 0.
 std::map<uint32_t, int> team_tids() {
   std::map<uint32_t, int> tids{{0, gettid()}};
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -226,8 +226,8 @@ bool kernel_has_pu_on(uint32_t pu, uint32_t node) {
 }
 
 // Checks that every thread may run on its seat's PU and on no other, and that this PU is on the
-// node of its shard. A plan of fewer shards than nodes cannot give all threads a shard beside them;
-// returns how many have none.
+// node of its shard. A plan with fewer shards than nodes cannot give all threads a shard on their
+// node; returns how many threads have none.
 uint32_t check_threads(const Machine& machine, const EnginePlan& plan, Faults* faults) {
   std::map<uint32_t, int> tids = team_tids();
   const std::vector<Seat>& seats = plan.placement.seats;
@@ -235,7 +235,7 @@ uint32_t check_threads(const Machine& machine, const EnginePlan& plan, Faults* f
     faults->add("the team has {} threads, the plan {} seats", tids.size(), seats.size());
   }
   uint32_t strangers = 0;
-  std::set<uint32_t> homes;  // nodes of the threads, or the nearest with memory
+  std::set<uint32_t> homes;  // nodes of the threads, or else the nearest with memory
   for (uint32_t m = 0; m < seats.size(); ++m) {
     std::vector<uint32_t> pus = tids.contains(m) ? get_affinity(tids[m]) : std::vector<uint32_t>{};
     if (pus != std::vector<uint32_t>{seats[m].pu}) {
@@ -256,8 +256,8 @@ uint32_t check_threads(const Machine& machine, const EnginePlan& plan, Faults* f
   return strangers;
 }
 
-// Returns the logits of every position: some tokens go into a step of the prefill plan, some go one
-// by one. They are few, since the emulator takes some 50 ns for a fused multiply-add.
+// Returns the logits of every position. Some tokens go into a step of the prefill plan, the others
+// one by one. There are few tokens, since the emulator takes some 50 ns for a fused multiply-add.
 std::vector<float> logits_of(Engine& engine, std::span<const int32_t> tokens) {
   constexpr size_t kChunk = 9, kSingle = 4;
   auto sequence = engine.new_sequence();
@@ -324,8 +324,8 @@ class Probe {
   const GoldenModel& model_;
   ModelSource file_;
   std::vector<float> first_;  // logits of the first row
-  // The logits of the first row whose shards have these shares, which say where the axes are cut,
-  // and experts that lie so.
+  // The logits of the first row for each cut, which is given by the shards' shares, and each
+  // placing of experts.
   std::map<std::pair<std::vector<uint32_t>, ExpertCut>, std::vector<float>> logits_;
 };
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The engine on machines with NUMA nodes, under emulation: where memory lies and threads run.
+"""Tests the engine on emulated machines with NUMA nodes: the places of memory and threads.
 
     numa_test.py --build build/release [--all]
 
-Boots machines (vm.py) and runs numa_probe.cc in them over models of the golden set; in one of them
-also the program itself. --all: more models and types, and machines of other shapes. Where nothing
-can be emulated it says so and succeeds.
+Boots machines (vm.py) and runs numa_probe.cc in them over models of the golden set. One of them
+also runs the program itself. --all: more models and types, and machines of other shapes. If nothing
+can be emulated, it says so and succeeds.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from vm import Node
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# The first is tied and has 3 KV heads, the second untied with a type of its own for every tensor,
-# the third has 2 KV heads of 12 heads and q/k norms, the fourth states and 5 experts, the fifth
-# windows, layers that share keys, and a table that is read a row a token.
+# The first is tied and has 3 KV heads. The second is untied and has a type of its own for every
+# tensor. The third has 2 KV heads for 12 heads, and q/k norms. The fourth has states and 5 experts.
+# The fifth has windows, layers that share keys, and a table that is read a row a token.
 FEW_MODELS = ["llama-f32", "llama-mixed", "qwen3-q8_0-gqa6", "qwen35moe-q8_0", "gemma4-f32-e"]
 ALL_MODELS = [
     *FEW_MODELS, "llama-f32-mha", "llama-f32-head20", "llama-f16-bias", "llama-f16-gqa4",
@@ -35,7 +35,7 @@ ALL_MODELS = [
     "gpt-oss-mxfp4-q8_0", "gemma4-f32-moe",
 ]
 
-# A machine may take so many seconds: many times as long as it takes on two free cores.
+# The most seconds for a machine: many times as long as it takes on two free cores.
 TIMEOUT = 3600
 
 
@@ -47,10 +47,10 @@ class Boot:
     far: dict[tuple[int, int], int] = dataclasses.field(default_factory=dict)
     before: str = "true"  # a command that prepares the machine
     few: bool = False  # only some of the probe's rows
-    program: bool = False  # run the program itself as well, which expects FOUR_NODES
+    program: bool = False  # also run the program itself, which expects FOUR_NODES
 
 
-# Two packages of two nodes.
+# The distances in a machine of two packages of two nodes.
 TWO_PACKAGES = {(0, 1): 12, (2, 3): 12, (0, 2): 32, (0, 3): 32, (1, 2): 32, (1, 3): 32}
 MANY_HUGE = "for n in /sys/devices/system/node/node*; do " \
             "echo 32 > $n/hugepages/hugepages-2048kB/nr_hugepages; done"
@@ -68,7 +68,7 @@ ALL_BOOTS = [
 
 
 def golden_set(folder: pathlib.Path, models: list[str]) -> dict[str, pathlib.Path]:
-    """Writes the models and returns what the machine needs of them."""
+    """Writes the models and returns the files that the machine needs for them."""
     maker = ROOT / "tests/golden/make_models.py"
     subprocess.run([sys.executable, maker, folder, *models], check=True)
     return {f"/golden/{path.name}": path for path in folder.iterdir()
@@ -82,7 +82,8 @@ PROGRAM = ["hearth topo", f"{RUN} -t 8", f"{RUN} -t 4 --groups 2", f"{LOGITS} -t
 
 
 def check_program(results: list[vm.Result]) -> list[str]:
-    """The machine as `hearth topo` shows it; text and logits, which plans over four nodes share."""
+    """Complaints about the machine as `hearth topo` shows it, and about text and logits, which all
+    plans over four nodes share."""
     bad = [f"'{command}' ended with {result.status}: {result.output}"
            for command, result in zip(PROGRAM, results) if result.status]
     topo, *texts = (result.output for result in results)

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""A virtual machine with NUMA nodes: Debian's kernel under QEMU, and programs of this machine.
+"""A virtual machine with NUMA nodes, made of Debian's kernel under QEMU and programs of this
+machine.
 
     vm.py [--nodes 2x512,2x512,2x512,2x512] [--file HOST[:GUEST]]... -- COMMAND...
 
-A node is CPUSxMIB; either may be 0 (a node of memory only, a node without memory), and MIB a
-multiple of 4. The kernel reads the nodes from ACPI tables as it does on a server, so that mbind(2),
-move_pages(2) and affinity do there what they do on one. Programs run as root, with the shared
-libraries that they need, in a file system in memory that begins empty but for busybox.
+A node is CPUSxMIB. Either may be 0 (a node of memory only, a node without memory), and MIB is a
+multiple of 4. The kernel reads the nodes from ACPI tables as on a server, so mbind(2),
+move_pages(2) and affinity work as there. Programs run as root, with the shared libraries that they
+need, in a file system in memory that begins with only busybox.
 
 Memory lies node after node from physical address 0 (which a plugin may use), so there is at most
-MAX_MIB of it. Emulated is what QEMU's `max` CPU has: AVX2, not AVX-512.
+MAX_MIB of it. The emulated processor is QEMU's `max`: AVX2, not AVX-512.
 
 Needs qemu-system-x86_64, a static busybox and a kernel image (scripts/install-deps.sh --numa).
 """
@@ -32,9 +33,9 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / "
 KERNEL = CACHE / "vmlinuz"
 QEMU = "qemu-system-x86_64"
 BUSYBOX = "/bin/busybox"
-MAX_MIB = 3072  # the machine's PCI hole lies behind it
-# A kernel that makes no step in two minutes gives up, and is started again: under the emulator one
-# sometimes hangs while it boots, all processors waiting for another.
+MAX_MIB = 3072  # the machine's PCI hole comes after it
+# A kernel that makes no progress in two minutes gives up and is started again. Under the emulator
+# one sometimes hangs while it boots, with all processors waiting for another.
 KERNEL_OPTIONS = "console=ttyS0 quiet panic=-1 softlockup_panic=1 watchdog_thresh=60"
 LOCKED_UP = "soft lockup"
 BOOTS = 3
@@ -42,7 +43,7 @@ RECORD = "\x1e"  # ends the output of a command; its number and status follow
 
 
 class VmError(Exception):
-    """The machine did not do what it was started for."""
+    """The machine failed to run its commands."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +68,7 @@ def parse_nodes(text: str) -> tuple[Node, ...]:
 
 
 def missing() -> str | None:
-    """Why there can be no machine here; None where there can."""
+    """The reason why no machine can run here; None where one can."""
     if os.uname().machine != "x86_64":
         return f"this machine is {os.uname().machine}, the emulated one is x86-64"
     if not shutil.which(QEMU):
@@ -80,7 +81,7 @@ def missing() -> str | None:
 
 
 class Archive:
-    """A file system in memory, as the kernel unpacks it: a cpio archive of the "newc" form."""
+    """A file system in memory, as the kernel unpacks it: a cpio archive in the "newc" format."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -118,7 +119,7 @@ class Archive:
 
 
 def libraries(program: pathlib.Path) -> list[str]:
-    """The shared libraries of a program with their loader; none of what is no such program."""
+    """The shared libraries of an ELF program with their loader; none for other files."""
     with open(program, "rb") as file:
         if file.read(4) != b"\x7fELF":
             return []
@@ -152,14 +153,14 @@ def initramfs(files: dict[str, pathlib.Path], commands: list[str]) -> bytes:
     script = INIT
     for number, command in enumerate(commands):
         archive.file(f"commands/{number}", command.encode())
-        # Output goes through a pipe, so that programs do not take the port for a terminal.
+        # The output goes through a pipe, so that programs do not take the port for a terminal.
         script += f"sh /commands/{number} 2>&1 | cat\nprintf '\\036%d %d\\n' {number} $?\n"
     archive.file("init", (script + "poweroff -f\n").encode())
     return archive.finish()
 
 
 def distances(nodes: tuple[Node, ...], far: dict[tuple[int, int], int]) -> list[str]:
-    """10 to itself, 20 to others, unless `far` has the pair."""
+    """The options for distances: 20 between nodes, unless `far` has the pair."""
     pairs = ((a, b) for a in range(len(nodes)) for b in range(a + 1, len(nodes)))
     return [f"dist,src={a},dst={b},val={far.get((a, b), 20)}" for a, b in pairs]
 
@@ -202,9 +203,9 @@ def run(
     plugin: str | None = None,
     timeout: float = 600,
 ) -> list[Result]:
-    """Boots, runs shell commands one after another and returns what they said.
+    """Boots, runs shell commands one after another and returns their results.
 
-    `files`: paths in the machine and what lies there. `far`: distances by (a, b), a < b. `plugin`:
+    `files`: paths in the machine with their contents. `far`: distances by (a, b), a < b. `plugin`:
     a TCG plugin with its arguments. Raises VmError where the machine stops before the last command
     has ended.
     """
@@ -233,7 +234,7 @@ def run(
 
 
 def boot(words: list[str], timeout: float) -> str:
-    """Runs the machine until it is off; what went wrong, or nothing."""
+    """Runs the machine until it is off; returns the error, or an empty text."""
     try:
         qemu = subprocess.run(words, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -1,5 +1,5 @@
-"""Files that `hearth quantize` writes, of files and of folders, in llama.cpp: it loads them, and
-its logits are near this program's."""
+"""Tests files that `hearth quantize` writes, from files and folders, in llama.cpp: it loads them,
+and its logits are near this program's."""
 
 import argparse
 import ctypes
@@ -59,7 +59,7 @@ class Llama:
         self.lib.llama_free.argtypes = self.lib.llama_model_free.argtypes = [ctypes.c_void_p]
 
     def logits(self, path, tokens, vocabulary):
-        """Those of the last token, or None where the file cannot be loaded."""
+        """The logits of the last token, or None where the file cannot be loaded."""
         model = self.lib.llama_model_load_from_file(
             str(path).encode(), self.lib.llama_model_default_params()
         )

@@ -1,6 +1,6 @@
-"""A client of HTTP/1.1 for many requests at once (asyncio), which can also leave in the middle.
+"""A client of HTTP/1.1 for many requests at once (asyncio), which can also leave in mid-reply.
 
-Every request has a connection of its own. What a server does wrong raises ProtocolError.
+Every request has a connection of its own. A server's error raises ProtocolError.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ MOST_HEAD = 64 << 10
 
 
 class ProtocolError(Exception):
-    """The server's reply is no HTTP, or ended early."""
+    """The server's reply is not HTTP, or ended early."""
 
 
 class Reply:
-    """The head of a reply, and its body, read as it comes."""
+    """The head of a reply, and its body, read as it arrives."""
 
     def __init__(self, reader, writer, status, fields):
         self.reader, self.writer = reader, writer
@@ -80,7 +80,7 @@ class Exchange:
             self.request += data
 
     async def send(self):
-        """Sends the request, and nothing more; the writer."""
+        """Sends the request and nothing more; returns the writer."""
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port,
                                                                  limit=1 << 20)
         self.writer.write(self.request)

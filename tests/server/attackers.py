@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Clients that mean ill, for soak.py --attacked: a process of their own, so that what they do takes
-no time of the polite ones'.
+"""Malicious clients, for soak.py --attacked. They are a process of their own, so that they take no
+time from the well-behaved clients.
 
-    attackers.py --port N   begins at once, ends with its standard input, and prints what it did
 
-Every kind asks from addresses of its own (127.0.0.2 and up), so each is another client to the
-server than the polite ones, which ask from 127.0.0.1.
+        attackers.py --port N   begins at once, ends with its standard input, and prints its counts
+
+    Every kind uses addresses of its own (127.0.0.2 and up). So the server counts each as another
+    client than the well-behaved ones, which use 127.0.0.1.
 """
 
 import argparse
@@ -24,12 +25,12 @@ from raw_client import RawClient
 
 CHAT, TEXT, DETOKENIZE = "/v1/chat/completions", "/v1/completions", "/detokenize"
 BUSY = (429, 503)
-BODY = 8 << 20  # the largest that the server takes
-# The ways in which chats may search; which of them work depends on the template: see
+BODY = 8 << 20  # the largest body that the server accepts
+# The search functions that chats may call. Which of them work depends on the template: see
 # soak_attacked.py.
 SEARCHES = ("in", "find", "count", "replace", "split")
 NEEDLE, HAY = 2_000_000, 4_000_000
-# A client that does not read tells the kernel to hold little for it.
+# The kernel's buffer for a client that does not read is kept small.
 SMALL_BUFFER = 4096
 
 
@@ -38,7 +39,7 @@ def body_of(**fields):
 
 
 class Attacker:
-    """One kind: `count` threads that do once() again and again from one address."""
+    """One kind of attack: `count` threads that call once() again and again from one address."""
 
     count = 8
     address = 2
@@ -82,7 +83,7 @@ class Attacker:
 
 
 class Idle(Attacker):
-    """More connections without a request than the server has places, from several addresses."""
+    """More idle connections than the server has places, from several addresses."""
 
     count = 1
     ADDRESSES, EACH = 6, 1100
@@ -105,7 +106,7 @@ class Idle(Attacker):
         time.sleep(0.1)
 
     def forget(self):
-        """Those that the server has closed."""
+        """Forgets the connections that the server has closed."""
         for descriptor, _ in self.poll.poll(0):
             self.did["cut"] += 1
             self.poll.unregister(descriptor)
@@ -113,7 +114,7 @@ class Idle(Attacker):
 
 
 class Unread(Attacker):
-    """Large replies that nobody reads."""
+    """Large replies that are not read."""
 
     count, address = 24, 3
     TOKENS = b'{"tokens":[' + b",".join([b"300"] * 1_000_000) + b"]}"
@@ -142,7 +143,7 @@ class Unread(Attacker):
 
 
 class Drip(Attacker):
-    """A few bytes a second, read or written; bodies that lack a byte."""
+    """A few bytes a second, read or written, and bodies that lack a byte."""
 
     count, address = 32, 4
     BODY = body_of(prompt="Once upon a time", max_tokens=200, ignore_eos=True, stream=True)
@@ -185,11 +186,11 @@ class Drip(Attacker):
             size = self.random.choice([1000, 100_000, 1 << 20, BODY])
             client.send(f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\n"
                         f"Content-Length: {size}\r\n\r\n".encode() + b" " * (size - 1))
-            self.take(client)  # that it took too long, or is too much
+            self.take(client)  # the answer: it took too long, or is too large
 
 
 class Flood(Attacker):
-    """As many texts as it can get."""
+    """As many requests for text as possible."""
 
     count, address = 30, 5
     BODY = body_of(prompt="Once upon a time", max_tokens=64, n=8)
@@ -202,7 +203,7 @@ class Flood(Attacker):
 
 
 class Needle(Attacker):
-    """Chats whose template searches one long text for another, which almost stands everywhere."""
+    """Chats whose template searches one long text for another that nearly matches everywhere."""
 
     count, address = 4, 6
     TEXTS = ("a" * HAY, "a" * (NEEDLE // 2) + "b" + "a" * (NEEDLE // 2))
@@ -222,7 +223,8 @@ class Needle(Attacker):
 
 
 class Bodies(Attacker):
-    """The largest bodies there may be: texts beyond every context, ids, and what is no request."""
+    """The largest possible bodies: texts beyond every context, ids, and bodies that are no request.
+    """
 
     count, address = 8, 7
 
@@ -283,7 +285,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     options = parser.parse_args()
-    # The clients are nice, so that the server is not slow for their sake.
+    # The clients have a low priority, so that they do not slow the server by their own work.
     os.nice(10)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -294,7 +296,7 @@ def main():
         attacker.start()
     sys.stdin.buffer.read()
     print(json.dumps({name: attacker.did for name, attacker in attackers.items()}), flush=True)
-    os._exit(0)  # the threads are wherever they are
+    os._exit(0)  # the threads need not end first
 
 
 if __name__ == "__main__":

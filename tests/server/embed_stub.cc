@@ -1,8 +1,8 @@
-// embed_stub [PORT [both|share]]: the server before a device for embeddings that computes next to
-// nothing: its vectors depend on the ids alone (embed/sim_device.h). Texts that hold "hold" keep
-// their batch back until standard input says or ends; "refuse", "fail" and "throw" do as they say.
-// With `both` it serves text too, of an engine that takes nothing; with `share` clients share the
-// queue.
+// embed_stub [PORT [both
+// share]]: the server with a device for embeddings that computes next to nothing. Its vectors
+// depend only on the ids (embed/sim_device.h). Texts with "hold" keep their batch back until
+// standard input has a line or ends; "refuse", "fail" and "throw" act as named. With `both` it also
+// serves text, by an engine that accepts nothing; with `share` clients share the queue.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -51,7 +51,7 @@ class GatedDevice : public EmbedDevice {
   const std::string name_ = "gated";
 };
 
-// Takes no request for text.
+// A backend that accepts no request for text.
 class NoBackend : public Backend {
  public:
   explicit NoBackend(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}

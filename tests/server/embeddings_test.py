@@ -1,4 +1,4 @@
-"""POST /v1/embeddings before a device whose vectors are known, and which waits to be told.
+"""Tests of POST /v1/embeddings with a device whose vectors are known, and which waits for commands.
 
     python3 tests/server/embeddings_test.py --stub build/release/embed_stub
 """
@@ -43,7 +43,7 @@ class EmbeddingsTest(ServerTest):
         self.server.process.stdin.flush()
 
     def send(self, text):
-        """A request whose answer is read later."""
+        """Sends a request whose answer is read later; returns the connection."""
         connection = self.server.connect()
         connection.request("POST", "/v1/embeddings", json.dumps({"input": text}))
         return connection
@@ -139,7 +139,7 @@ class EmbeddingsTest(ServerTest):
         self.assertEqual(error["code"], "model_not_found")
 
     def test_one_bad_text_harms_no_other_request(self):
-        # Both are in the line before the device takes either.
+        # Both requests are queued before the device takes either.
         holder = self.send("hold the line")
         self.held(lambda tokens: tokens > 0)
         good, bad = self.send("a red fox"), self.send("refuse this")

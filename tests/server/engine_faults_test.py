@@ -1,5 +1,5 @@
-"""Faults: what a server does where clients, limits and signals do their worst. Each test waits for
-events; what must not have happened is read from figures that an event has made final.
+"""Tests of faults caused by clients, limits and signals. Each test waits for events. That something
+did not happen is read from figures which an event has made final.
 
     python3 tests/server/engine_faults_test.py --hearth build/release/hearth
 """
@@ -27,12 +27,13 @@ def greedy(tokens, **more):
 
 
 class LeavingTest(ServerTest):
-    """Clients that go away."""
+    """Tests of clients that leave."""
 
     options = ["--ctx", str(LONG), "--max-running", "1", "--kv-cache", "256MiB"]
 
     def assert_no_token_more(self):
-        """All is free, and the only tokens generated from here on are those that are asked for."""
+        """Asserts that all places are free and that only requested tokens are generated from here
+        on."""
         before = self.server.wait_idle()["hearth_generation_tokens_total"]
         self.server.text(**greedy(5))
         after = self.server.wait_idle()["hearth_generation_tokens_total"]
@@ -94,14 +95,14 @@ class LeavingTest(ServerTest):
             connection = self.server.connect()
             connection.request("POST", "/v1/completions", json.dumps(greedy(LONG - 100)))
             connection.close()
-        # A client that sends no more may still read, until a byte that is sent to it is answered by
-        # a reset.
+        # A client that sends no more may still read. The server learns that it has left when a sent
+        # byte is answered by a reset.
         self.server.wait_until(lambda f: f["hearth_connections"] == 1, "nobody else is there")
         self.assert_no_token_more()
 
 
 class SlowReaderTest(ServerTest):
-    """A client that stops reading."""
+    """Tests of a client that stops reading."""
 
     options = ["--ctx", str(LONG), "--write-timeout", "1"]
 
@@ -123,7 +124,7 @@ class SlowReaderTest(ServerTest):
 
 
 class DescriptorTest(ServerTest):
-    """More connections than the process may have open."""
+    """Tests of more connections than the process may have open."""
 
     def test_connections_wait_and_are_served(self):
         def few():
@@ -138,7 +139,7 @@ class DescriptorTest(ServerTest):
 
 
 class EndTest(ServerTest):
-    """Signals."""
+    """Tests of signals."""
 
     options = ["--ctx", str(LONG)]
 
@@ -216,7 +217,7 @@ class EndTest(ServerTest):
 
 
 class BrokenEngineTest(unittest.TestCase):
-    """An engine, put in place of the real one, that fails in every way."""
+    """Tests of an engine, in place of the real one, that fails in every way."""
 
     stub = []
 
@@ -273,7 +274,7 @@ class BrokenEngineTest(unittest.TestCase):
 
 
 class LoadingTest(unittest.TestCase):
-    """A server whose model is being loaded until it is told to go on."""
+    """Tests of a server whose model is loading until the test lets it go on."""
 
     LISTENING = re.compile(r"^hearth: (listening) at http://(.*):(\d+)/$", re.M)
 

@@ -1,6 +1,6 @@
-// A library to preload: malloc() and its kin fail at random while whoever started the program wants
-// it. HEARTH_FAILING_MALLOC names a file of three 32-bit numbers that both map: how many of 2^32
-// calls fail, the least size of a call that may, and the number of the last draw.
+// A library to preload. malloc() and its kin fail at random while the test wants it.
+// HEARTH_FAILING_MALLOC names a file of three 32-bit numbers that both map: how many of 2^32 calls
+// fail, the least size of a call that may fail, and the number of the last draw.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 extern "C" {
-// glibc has these names for the functions that are replaced here.
+// glibc's names for the functions that are replaced here.
 void* __libc_malloc(size_t bytes);                      // NOLINT
 void* __libc_calloc(size_t count, size_t bytes);        // NOLINT
 void* __libc_realloc(void* old, size_t bytes);          // NOLINT

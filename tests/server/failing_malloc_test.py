@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`hearth serve` where any allocation may fail, on any thread, at random: it answers every request
-or ends its connection, and once there is memory again it serves, and ends when it is told to.
+"""Tests `hearth serve` where any allocation may fail at random, on any thread. It answers every
+request or ends its connection. Once there is memory again it serves, and it ends when told to.
 
     failing_malloc_test.py --hearth build/release/hearth --library libfailing_malloc.so
                            [--rounds 12] [--seed 1]
@@ -31,12 +31,12 @@ BOUND = {"prompt": "Once", "max_tokens": 60,
 CALLS = [("/v1/embeddings", TEXTS), ("/v1/embeddings", TEXTS), ("/v1/completions", TEXT),
          ("/v1/completions", {**TEXT, "stream": True}), ("/v1/completions", BOUND),
          ("/v1/completions", {**BOUND, "stream": True})] * 3
-# The results that one request may have; 0: the connection ended before an answer, or in its middle.
+# The results that a request may have. 0: the connection ended before an answer, or in its middle.
 MAY_BE = {(0, ""), (200, ""), (503, "no_memory")}
 
 
 class Wish:
-    """What the program's library reads: see failing_malloc.cc."""
+    """The file that the preloaded library reads: see failing_malloc.cc."""
 
     def __init__(self, folder):
         self.path = Path(folder) / "wish"
@@ -69,7 +69,8 @@ def ask(server, path, body, found):
 
 
 def one_round(server, wish, rng):
-    """Asks all at once while allocations fail, and then alone. Returns what came of the first."""
+    """Sends all requests at once while allocations fail, then again alone. Returns the results of
+    the first."""
     found = []
     threads = [threading.Thread(target=ask, args=(server, *call, found)) for call in CALLS]
     before = rng.choice([0, 0.01, 0.05, 0.2])

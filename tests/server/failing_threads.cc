@@ -1,5 +1,5 @@
-// A library to preload: pthread_create() fails, as where a limit on threads is reached, while the
-// file exists that HEARTH_FAILING_THREADS names.
+// A library to preload. While the file named by HEARTH_FAILING_THREADS exists, pthread_create()
+// fails as if a limit on threads was reached.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-"""Clients that leave, stall or come in too large numbers."""
+"""Tests of clients that leave, stall or come in too large numbers."""
 
 import os
 
@@ -6,7 +6,7 @@ from raw_client import PATIENCE, RawClient, StubTest
 
 
 class GoneTest(StubTest):
-    """The handler hears at once that its client left, whatever it was doing."""
+    """The handler learns at once that its client left, whatever it was doing."""
 
     def check_gone(self, name, leave):
         client = self.client()
@@ -21,7 +21,7 @@ class GoneTest(StubTest):
             client.socket.close()
 
         self.check_gone("closed", leave)
-        self.assertEqual(self.ask("/release/closed").body, b"yes")  # an answer that nobody gets
+        self.assertEqual(self.ask("/release/closed").body, b"yes")  # nobody receives this answer
 
     def test_while_waiting_by_reset(self):
         def leave(client, name):
@@ -102,18 +102,19 @@ class GoneTest(StubTest):
 
 
 class HalfClosedTest(StubTest):
-    """A client that has closed its side still gets what it asked for."""
+    """A client that has closed its sending side still gets its answer."""
 
     options = ("silence_seconds=0.1",)
 
     def answer(self, client):
-        """What comes behind the bytes that only ask whether it is still there."""
+        """The answer after the bytes that only probe the connection."""
         while (reply := client.reply()).status == 100:
             pass
         return reply
 
     def half_closed(self, name, fields="", behind=()):
-        """Once the server has seen that it sends no more, and asked whether it is there."""
+        """A client that has closed its sending side, after the server has seen that and probed the
+        connection."""
         client = self.client()
         client.get(f"/wait/{name}", fields)
         self.heard(f"begun-{name}")
@@ -131,7 +132,7 @@ class HalfClosedTest(StubTest):
             self.assertEqual(client.rest(), b"")
 
     def test_of_1_0(self):
-        """Which knows nothing that asks whether it is there."""
+        """HTTP/1.0 has no bytes that could probe the connection."""
         client = self.client()
         client.get("/wait/old", version="1.0")
         self.heard("begun-old")
@@ -203,7 +204,7 @@ class SlowReaderTest(StubTest):
         other.get("/events/other")
         self.assertEqual(other.head().status, 200)
         self.heard("gone-slow")
-        # A client that reads has lost nothing.
+        # A client that reads loses nothing.
         self.assertEqual(other.chunk(), b"data: first\n\n")
         self.ask("/send/other", b"data: second\n\n")
         self.assertEqual(other.chunk(), b"data: second\n\n")
@@ -216,7 +217,7 @@ class SlowReaderTest(StubTest):
 
 
 class DrippingReaderTest(StubTest):
-    """What a client takes now and then does not buy it the time for ever."""
+    """A client that reads a little now and then does not gain unlimited time."""
 
     options = ("write_seconds=0.3", f"write_bytes={1 << 50}")
 
@@ -239,7 +240,7 @@ class ReaderTest(StubTest):
 
 
 class DescriptorTest(StubTest):
-    """A process with few descriptors serves as many as it can, and the others later."""
+    """A process with few descriptors serves as many clients as it can, and the others later."""
 
     options = ("descriptors=64", "address_connections=1000")
 
@@ -252,7 +253,7 @@ class DescriptorTest(StubTest):
             client.get(f"/events/busy-{i}")
             client.head()
             client.chunk()
-        # None is idle, so one more waits until another has left.
+        # None of the connections is idle, so one more client waits until another has left.
         for client in busy[:4]:
             late = self.client()
             late.get("/hello/late", "Connection: close\r\n")
@@ -265,7 +266,7 @@ class DescriptorTest(StubTest):
         self.assertEqual(self.ask("/waiting/1").status, 200)
 
     def test_none_left_at_all(self):
-        """Others hold every descriptor; one more client waits until they are free."""
+        """All descriptors are taken, and one more client waits until some are free."""
         asking = self.client()
         asking.get("/hog")
         self.assertGreater(int(asking.reply().body), 0)

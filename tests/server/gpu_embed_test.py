@@ -1,6 +1,6 @@
-"""Encoders on an accelerator through `hearth embed`, `serve` and `bench`, and prompts streamed
-through one by `run` and `serve`: by a driver that is software, the vectors and texts of the cores
-to the bit, alone and together.
+"""Tests encoders on an accelerator through `hearth embed`, `serve` and `bench`, and prompts
+streamed through one by `run` and `serve`. With a software driver, vectors and texts equal those of
+the cores to the bit, alone and together.
 
     python3 tests/server/gpu_embed_test.py --hearth build/release/hearth [--texts 60]
 """

@@ -61,7 +61,7 @@ double cpu_seconds(pthread_t thread) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Reads and drops what comes, until all are closed.
+// Reads and drops all bytes until all connections are closed.
 void drain(std::vector<int> clients) {
   std::vector<pollfd> polls;
   for (int client : clients) polls.push_back({client, POLLIN, 0});
@@ -88,7 +88,8 @@ class Streams {
     std::lock_guard lock(mutex_);
     return exchanges_.size();
   }
-  // Sends one event in each stream, and returns events a second; rate 0: as many as leave.
+  // Sends one event at a time in each stream. Returns events a second; with rate 0, as many as are
+  // sent.
   double run(double rate) {
     const std::string event = "data: " + std::string(180, 'x') + "\n\n";
     double start = steady_seconds(), sent = 0;
@@ -112,7 +113,7 @@ class Streams {
 void run() {
   HttpOptions options;
   options.port = 0;
-  // Room for the descriptors of both sides; all clients have one address.
+  // There is room for the descriptors of both sides. All clients have one address.
   options.connections = options.address_connections = 12000;
   Streams streams;
   HttpServer server(

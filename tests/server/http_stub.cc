@@ -1,5 +1,5 @@
-// A server for raw_test.py: replies that wait for other requests, streams fed by other requests,
-// and what became of clients told to other requests. Everything happens on the reactor's thread.
+// A server for raw_test.py. Some replies wait for other requests, some streams are fed by other
+// requests, and requests can ask about other clients. Everything happens on the reactor's thread.
 //
 //   http_stub [key=value...]   prints its port and ends with its standard input
 //
@@ -101,7 +101,7 @@ class Stub {
     exchange->reply(text_reply(std::string(std::stoul(bytes), 'x')));
   }
 
-  // Answered when /release/NAME comes.
+  // The answer comes with /release/NAME.
   void wait(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
     open_[name] = exchange;
     exchange->on_gone([this, name] { happened("gone-" + name); });
@@ -137,7 +137,7 @@ class Stub {
     exchange->reply(text_reply("ended"));
   }
 
-  // Events without end, each when the one before has left.
+  // Sends endless events, each when the one before was sent.
   void flood(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
     std::string event = "data: " + std::string(64 << 10, 'x') + "\n\n";
     exchange->on_gone([this, name, exchange] { happened("gone-" + name); });
@@ -145,7 +145,7 @@ class Stub {
     exchange->begin_events();
     exchange->send(event);
   }
-  // Many events at once, whether the client reads or not.
+  // Sends many events at once, whether the client reads or not.
   void heap(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
     exchange->on_gone([this, name] { happened("gone-" + name); });
     exchange->begin_events();
@@ -154,7 +154,8 @@ class Stub {
     exchange->end();
   }
 
-  // Answered when that has happened; the name is "gone-" or "begun-" and another request's.
+  // Answers when the event has happened. Its name is "gone-" or "begun-" and another request's
+  // name.
   void heard(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
     if (events_[name] > 0) {
       exchange->reply(text_reply(name));
@@ -175,7 +176,7 @@ class Stub {
   void drop_events(const std::shared_ptr<Exchange>& exchange, const std::string&) {
     exchange->begin_events();
   }
-  // Another thread sends the events, one by one.
+  // Sends the events one by one from another thread.
   void thread(const std::shared_ptr<Exchange>& exchange, const std::string& count) {
     std::thread([exchange, n = std::stoi(count)] {
       exchange->begin_events();
@@ -188,12 +189,12 @@ class Stub {
     exchange->reply(text_reply(fmt::format("{} {} {}", server_.connections(), server_.exchanges(),
                                            server_.connection_limit())));
   }
-  // Answered when there are no more connections than that.
+  // Answers when there are at most `most` connections.
   void waiting(const std::shared_ptr<Exchange>& exchange, const std::string& most) {
     if (server_.connections() <= std::stoul(most)) return exchange->reply(text_reply(most));
     server_.after(0.01, [this, exchange, most] { waiting(exchange, most); });
   }
-  // Takes every descriptor that is left, and gives them back.
+  // Takes every descriptor that is left, and later gives them back.
   void hog(const std::shared_ptr<Exchange>& exchange, const std::string&) {
     for (int taken = dup(0); taken >= 0; taken = dup(0)) hogged_.push_back(taken);
     exchange->reply(text_reply(std::to_string(hogged_.size())));
@@ -212,7 +213,7 @@ class Stub {
     exchange->reply(text_reply("stopping"));
   }
 
-  // The server dies first, and tells those that wait here that their clients are gone.
+  // The server is destroyed first, and tells the waiting exchanges that their clients are gone.
   std::map<std::string, std::shared_ptr<Exchange>> open_;
   std::map<std::string, int> events_;
   std::vector<int> hogged_;

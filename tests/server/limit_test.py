@@ -1,4 +1,4 @@
-"""Limits of size, number and time, each with what is due beyond it."""
+"""Tests of limits of size, number and time, and of the answers beyond them."""
 
 import json
 import signal
@@ -52,7 +52,7 @@ class BodyLimitTest(StubTest):
         self.check_status(client, 431)
 
     def test_all_bodies_together(self):
-        """Two bodies wait for their answers; a third one has no room until they have them."""
+        """Two bodies wait for their answers. A third one has no room until they have them."""
         waiting = [self.client(), self.client(source="127.0.0.2")]
         for i, client in enumerate(waiting):
             client.post(f"/wait/room-{i}", b"x" * 1000)
@@ -71,7 +71,7 @@ class BodyLimitTest(StubTest):
         self.ask("/release/room-1")
 
     def test_a_client_has_its_share_of_them(self):
-        """Bodies that lack a byte leave others room for theirs."""
+        """Incomplete bodies of one client leave room for others' bodies."""
         flood = [self.client() for _ in range(5)]
         for client in flood:
             client.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" +
@@ -107,7 +107,7 @@ class ConnectionLimitTest(StubTest):
             client.chunk()
         late = self.client(source="127.0.0.2")
         late.get("/hello/queue")
-        # Those who ask come in turn behind it, so it waits for as long as this one does.
+        # Requests for figures queue after it, so it waits as long as this one.
         clients[0].socket.close()
         self.assertEqual(late.reply().body, b"hello queue")
         late.get("/status")
@@ -141,13 +141,13 @@ class ConnectionLimitTest(StubTest):
 
 
 class BurstTest(StubTest):
-    """New connections that come before the server has read what others asked."""
+    """New connections arrive before the server has read the others' requests."""
 
     options = ("connections=1", "address_connections=1")
 
     def test_a_request_that_came_is_answered(self):
         for _ in range(20):
-            # All are there at once when it goes on.
+            # All of them are waiting when the stub continues.
             self.stub.send_signal(signal.SIGSTOP)
             clients = [self.client(source=f"127.0.0.{i}") for i in range(2, 8)]
             for client in clients[:5]:
@@ -173,7 +173,7 @@ class AddressLimitTest(StubTest):
     options = ("connections=16", "header_seconds=3600", "idle_seconds=3600")
 
     def test_a_flood_of_idle_connections_keeps_nobody_out(self):
-        """It has a quarter, and what it opens beyond displaces its own."""
+        """The flood gets a quarter of the places; its further connections displace its own."""
         polite = [self.client(source=f"127.0.0.{i}") for i in range(2, 6)]
         for client in polite:
             self.assert_alive(client)
@@ -254,7 +254,7 @@ class TimeTest(StubTest):
         self.assertEqual(client.rest(), b"")
 
     def test_waiting_has_no_limit(self):
-        """Others come and go by the clock while one waits for its answer."""
+        """Other clients time out while one waits for its answer."""
         client = self.client()
         client.get("/wait/long")
         for _ in range(2):
@@ -275,7 +275,7 @@ class TimeTest(StubTest):
         self.assert_alive(client)
 
     def test_silence_between_lines(self):
-        """Spaces, which JSON takes before an object."""
+        """The server sends spaces, which JSON allows before an object."""
         client = self.client()
         client.get("/lines/quiet")
         self.assertEqual(client.head().field("content-type"), "application/x-ndjson")

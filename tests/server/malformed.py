@@ -1,4 +1,4 @@
-"""Malformed and odd requests as raw bytes, with the status due for each."""
+"""Malformed and odd requests as raw bytes, with the status that is due for each."""
 
 HOST = b"Host: localhost\r\n"
 GET = b"GET /hello HTTP/1.1\r\n"
@@ -175,7 +175,7 @@ CHUNKS = [
     ("bare LF at the end", CHUNKED + b"0\r\n\n", 400),
 ]
 
-# Whole as far as they go, and then the client closes its side.
+# Requests that are valid so far; then the client closes its side.
 CUT_OFF = [
     ("half a request line", b"GET /hel", 400),
     ("a header without its end", GET + HOST, 400),
@@ -186,7 +186,7 @@ CUT_OFF = [
 
 MALFORMED = REQUEST_LINES + TARGETS + FIELDS + FRAMING + CHUNKS
 
-# Odd, and right: (name, bytes, body of the answer).
+# Odd but valid requests: (name, bytes, body of the answer).
 ALLOWED = [
     ("an empty line before", b"\r\n" + get(), b"hello "),
     ("no space behind the colon", GET + b"Host:localhost\r\n\r\n", b"hello "),

@@ -1,5 +1,5 @@
-"""ollama's API: chats and prompts whole and as lines, a loop of tools, lists of models, and what
-bad input is told, from a stub of an engine that says what the conversation tells it to.
+"""Tests of ollama's API: whole and streamed chats and prompts, a loop of tools, lists of models,
+and errors. The engine is a stub whose replies are in the conversation.
 
     python3 tests/server/ollama_test.py --stub build/release/stub_serve
 """
@@ -29,7 +29,7 @@ class OllamaTest(ScriptedTest):
         return lines
 
     def both(self, *scripts, **fields):
-        """A whole reply, which a stream must equal."""
+        """A whole reply. Asserts that the streamed one equals it."""
         body = {"model": "stub", "messages": [say(*scripts)], **fields}
         reply, _ = self.whole({**body, "stream": False})
         lines = self.lines(body)
@@ -83,7 +83,7 @@ class OllamaTest(ScriptedTest):
                          [{"index": i, "name": "read", "arguments": {"path": path}}
                           for i, path in enumerate(("a.txt", "b.txt"))])  # fmt: skip
         for call in calls:
-            del call["id"]  # as older clients send them back
+            del call["id"]  # older clients send them back like this
         messages = [say(turn, "Both are |empty."), reply["message"],
                     {"role": "tool", "tool_name": "read", "content": "nothing"},
                     {"role": "tool", "tool_name": "read", "content": "nothing"}]  # fmt: skip
@@ -168,7 +168,7 @@ class OllamaTest(ScriptedTest):
         self.refused(405, None, "/api/chat accepts only POST", CHAT, "GET")
 
     def test_bad_bytes(self):
-        """All that has a path below /api/ is told in one form, whoever refuses it."""
+        """All errors of paths below /api/ have one form, whatever part of the server refuses."""
         json_text = "Content-Type: application/json\r\n"
         for fields, body, status, says in (
             ("", b"{", 400, "the body cannot be read"),
@@ -189,7 +189,7 @@ class OllamaTest(ScriptedTest):
                 self.assertIn(says, json.loads(reply.body)["error"])
 
     def test_a_failure_in_a_stream_is_its_last_line(self):
-        """The stub fails where its script breaks the language that was asked for."""
+        """The stub fails where its script breaks the requested language."""
         body = {"messages": [say("12|x")], "format": {"type": "integer"}}
         status, _, text = self.server.exchange("POST", CHAT, body)
         last = json.loads(text.decode().splitlines()[-1])

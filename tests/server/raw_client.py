@@ -1,10 +1,10 @@
-"""A client that sends exactly the bytes it is told to, and reads answers as RFC 9112 has them."""
+"""A client that sends exactly the given bytes, and reads answers as RFC 9112 defines them."""
 
 import socket
 import subprocess
 import unittest
 
-# Nothing that a test waits for takes this long; it only ends a test that would hang.
+# The seconds after which a test that hangs is ended. No wait takes this long.
 PATIENCE = 60
 
 
@@ -60,12 +60,12 @@ class RawClient:
         self.socket.shutdown(socket.SHUT_WR)
 
     def reset(self):
-        """Leaves without a goodbye."""
+        """Resets the connection."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.socket.close()
 
     def more(self):
-        """False at the connection's end."""
+        """Reads more bytes; returns False at the connection's end."""
         try:
             data = self.socket.recv(65536)
         except ConnectionResetError:
@@ -96,7 +96,7 @@ class RawClient:
         return Reply(int(status), version, fields, None)
 
     def chunk(self):
-        """None for the last one."""
+        """The next chunk of a body; None for the last one."""
         size = int(self.line(), 16)
         data = self.take(size)
         if self.line():
@@ -125,7 +125,7 @@ class RawClient:
 
 
 class StubTest(unittest.TestCase):
-    """A stub of its own for every class."""
+    """Tests with a stub of its own for every class."""
 
     command = []
     options = ()
@@ -146,7 +146,7 @@ class StubTest(unittest.TestCase):
 
     @classmethod
     def finish(cls, stub):
-        """The stub ends by itself, and well (sanitizers have something to say here)."""
+        """The stub must end by itself with status 0 (sanitizers report here)."""
         out, _ = stub.communicate(timeout=PATIENCE)
         if stub.returncode != 0 or out != b"end\n":
             raise AssertionError(f"the stub ended with {stub.returncode}: {out}")
@@ -157,7 +157,7 @@ class StubTest(unittest.TestCase):
         return client
 
     def ask(self, path, body=None, **how):
-        """A request on a connection of its own."""
+        """Sends a request on a connection of its own; returns the answer."""
         with RawClient(self.port, **how) as client:
             if body is None:
                 client.get(path, "Connection: close\r\n")
@@ -166,7 +166,7 @@ class StubTest(unittest.TestCase):
             return client.reply()
 
     def heard(self, what):
-        """Returns once that has happened."""
+        """Returns once the event has happened."""
         self.assertEqual(self.ask(f"/heard/{what}").body, what.encode())
 
     def assert_alive(self, client=None):

@@ -3,7 +3,7 @@
 
     raw_test.py --stub build/release/bin/http_stub [TestCase.test...]
 
-Everything waits for events: an answer, an end, or what the stub tells of other clients.
+All tests wait for events: an answer, an end, or the stub's report about other clients.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from raw_client import StubTest
 
 
 class MalformedTest(StubTest):
-    """What breaks the rules is answered and ends its connection; nothing behind it is read."""
+    """An invalid request is answered and its connection ends. Bytes after it are not read."""
 
     def check_refusal(self, client, statuses):
         reply = client.reply()
@@ -90,7 +90,7 @@ class MalformedTest(StubTest):
                 self.check_refusal(client, (status,))
 
     def test_what_follows_is_no_request(self):
-        """A body that two servers would read differently hides no second request."""
+        """A body that two servers would read differently must not hide a second request."""
         hidden = b"GET /hello/hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for fields in (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
                        b"Transfer-Encoding: xchunked\r\n", b"Content-Length: 0, 5\r\n"):
@@ -139,7 +139,7 @@ class AllowedTest(StubTest):
 
 
 class ConnectionTest(StubTest):
-    """Keeping alive, pipelining, HEAD, 100-continue, failures of the handler."""
+    """Tests of keep-alive, pipelining, HEAD, 100-continue and failures of the handler."""
 
     def test_pipelined(self):
         client = self.client()
@@ -155,7 +155,8 @@ class ConnectionTest(StubTest):
             self.assertEqual(client.reply().status, 403)
 
     def test_pipelined_behind_one_that_waits(self):
-        """More than is read ahead, while the first answer waits for another connection."""
+        """More requests than are read ahead, while the first answer waits for another connection.
+        """
         client = self.client()
         client.get("/wait/pipeline")
         self.heard("begun-pipeline")
@@ -218,7 +219,7 @@ class ConnectionTest(StubTest):
         self.assertEqual(client.reply().status, 100)
         client.send("hello")
         self.assertEqual(client.reply().body, b"hello")
-        # Nobody needs to be told who sends without waiting, or nothing at all.
+        # No 100 is sent to a client that sends without waiting, or sends no body.
         client.post("/echo", b"at once", "Expect: 100-continue\r\n")
         self.assertEqual(client.reply().body, b"at once")
         client.post("/echo", b"", "Expect: 100-continue\r\n")

@@ -1,5 +1,5 @@
-"""The routes that rank documents, by a cross-encoder and by a model that answers yes or no, whose
-scores the float64 reference gives for the same pairs.
+"""Tests of the routes that rank documents, with a cross-encoder and with a model that answers yes
+or no. The float64 reference gives the scores of the same pairs.
 
     python3 tests/server/rerank_test.py --hearth build/release/hearth
 """
@@ -35,7 +35,7 @@ def sigmoid(x):
 
 
 def write_model(name, change=lambda keys: None, damage=lambda tensor: tensor):
-    """The golden model of that name, as a file of its own and for the reference. Weights are
+    """Writes the golden model of this name to a file; returns it for the reference too. Weights are
     floats, so that scores are near the reference's."""
     spec = next(s for s in model_specs.rerankers() if s.name == name)
     keys = make_models.metadata(spec)
@@ -46,12 +46,12 @@ def write_model(name, change=lambda keys: None, damage=lambda tensor: tensor):
 
 
 def mark_ends(keys):
-    """A vocabulary that puts an end behind every text, as those of encoders do."""
+    """Makes the vocabulary put an end token after every text, as encoders' vocabularies do."""
     keys["tokenizer.ggml.add_eos_token"] = gguf_io.boolean(True)
 
 
 def speak(keys):
-    """A vocabulary with the words and markers of a chat in place of fillers, and a template."""
+    """Gives the vocabulary the words and markers of a chat in place of fillers, and a template."""
     name = "tokenizer.ggml.tokens"
     tokens, types = list(keys[name].data), list(keys["tokenizer.ggml.token_type"].data)
     for token, text, kind in [(rank.YES, "yes", 1), (rank.NO, "no", 1),
@@ -63,7 +63,7 @@ def speak(keys):
 
 
 class RerankTest(ServerTest):
-    """By a cross-encoder that stands alone."""
+    """Tests with a cross-encoder as the only model."""
 
     @classmethod
     def model(cls):
@@ -78,11 +78,11 @@ class RerankTest(ServerTest):
         return self.server.good("/tokenize", {"content": text, "add_special": False})["tokens"]
 
     def pair(self, document):
-        """The tokens before the document, its own, and those behind."""
+        """The tokens before the document, its own, and those after it."""
         return [1, *self.ids(QUERY), 2, 2], self.ids(document), [2]
 
     def logit(self, document, most=None):
-        """The reference's, for so many of the document's tokens."""
+        """The reference's logit for the first `most` of the document's tokens."""
         before, tokens, behind = self.pair(document)
         return rank.score(self.reference, [*before, *tokens[:most], *behind], len(before), ())
 
@@ -168,7 +168,7 @@ class RerankTest(ServerTest):
 
 
 class DamagedTest(ServerTest):
-    """By a head whose sums are too large for a float."""
+    """Tests with a head whose sums are too large for a float."""
 
     @classmethod
     def start(cls, *options, **more):
@@ -189,7 +189,7 @@ class DamagedTest(ServerTest):
 
 
 class WordsTest(RerankTest):
-    """By a model for text: the logits of yes and no behind the prompt that its file has."""
+    """Tests with a text model: the logits of yes and no after the prompt that its file has."""
 
     @classmethod
     def model(cls):
@@ -200,14 +200,14 @@ class WordsTest(RerankTest):
         return super().start("--kv-type", "f32", "--ctx", "512", *options, **more)
 
     def pair(self, document):
-        # The document's tokens are what its text adds to those before it.
+        # The document's tokens are those that its text adds to the tokens before it.
         head = [1, 290, *self.ids(f"Q: {QUERY}\nD: ")]
         tokens = [1, 290, *self.ids(f"Q: {QUERY}\nD: {document}")]
         return head, tokens[len(head) :], [291, *self.ids("\n")]
 
 
 class BesideTest(ServerTest):
-    """A reranker beside a model for text and one for embeddings."""
+    """Tests of a reranker beside a model for text and one for embeddings."""
 
     @classmethod
     def start(cls, *options, **more):
@@ -230,7 +230,7 @@ class BesideTest(ServerTest):
 
 
 class NamesTest(ServerTest):
-    """Models of one name, where the text's has the name that one would be given instead."""
+    """Tests of models with one name, where the text model already has the alternative name."""
 
     @classmethod
     def start(cls, *options, **more):

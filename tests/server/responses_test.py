@@ -1,5 +1,5 @@
-"""OpenAI's Responses: replies whole and as streams, a loop of tools, and errors, from a stub of an
-engine that says what the conversation tells it to.
+"""Tests of OpenAI's Responses: whole and streamed replies, a loop of tools, and errors. The engine
+is a stub whose replies are in the conversation.
 
     python3 tests/server/responses_test.py --stub build/release/stub_serve
 """
@@ -21,7 +21,7 @@ TURN = f"<think>\nWhat is in it?\n</think>\n\nI look.\n{READ_A}\n{PING}"
 
 
 def say(*scripts):
-    """An item that tells the stub what to say in each of its turns."""
+    """An item with the stub's reply for each of its turns."""
     content = [{"type": "input_text", "text": script_text(scripts)}]
     return {"type": "message", "role": "user", "content": content}
 
@@ -44,7 +44,7 @@ class ResponsesTest(ScriptedTest):
         return events, fields
 
     def both(self, **body):
-        """A whole reply, which a stream must equal."""
+        """A whole reply. Asserts that the streamed one equals it."""
         reply, _ = self.whole(body)
         events, _ = self.stream(body)
         last = events[-1]["response"]

@@ -1,5 +1,5 @@
-"""Tests against a stub of an engine that says what the conversation tells it to: in a text of the
-user's each SAY(...)YAS is what the model says in one of its turns."""
+"""Tests with a stub of an engine whose replies are in the conversation. Each SAY(...)YAS in the
+user's text is the reply of one of its turns."""
 
 import argparse
 import json
@@ -20,12 +20,12 @@ def script_text(scripts):
 
 
 def say(*scripts):
-    """A message that tells the stub what to say in each of its turns."""
+    """A message with the stub's reply for each of its turns."""
     return {"role": "user", "content": script_text(scripts)}
 
 
 class ScriptedTest(unittest.TestCase):
-    """`route` is where its bodies go."""
+    """A test whose requests go to `route`."""
 
     stub = ""
     route = ""
@@ -40,7 +40,7 @@ class ScriptedTest(unittest.TestCase):
             assert cls.server.stop() == 0, cls.server.last_words()
 
     def reply(self, body):
-        """The text of an answer that goes well, and its header's fields."""
+        """The text of a successful answer, and its header's fields."""
         status, fields, text = self.server.exchange("POST", self.route, body)
         self.assertEqual(status, 200, text)
         return text, fields
@@ -50,7 +50,7 @@ class ScriptedTest(unittest.TestCase):
         return json.loads(text), fields
 
     def events(self, body, **more):
-        """The events of a stream as they come, and the fields."""
+        """The events of a stream in order, and the header's fields."""
         text, fields = self.reply({**body, "stream": True, **more})
         return text.decode().split("\n\n")[:-1], fields
 

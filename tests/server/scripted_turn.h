@@ -1,8 +1,8 @@
-// Replies of a stub of an engine, which the conversation tells it. The n-th reply of a chat is what
-// stands in the n-th SAY(...)YAS of its prompt, cut into tokens as the tokenizer cuts it, with `|`
-// between tokens that it would make one of. BEHIND(TEXT) in it stands for the word that follows the
-// last TEXT of the prompt. It ends like a text of the engine's: by the end of the script, a stop
-// string, its language or max_tokens. What the language forbids fails.
+// Replies of a stub of an engine, which are in the conversation. The n-th reply of a chat is the
+// n-th SAY(...)YAS of its prompt. It is cut into tokens as the tokenizer cuts it, and also at `
+// `, where the tokenizer would make one token. BEHIND(TEXT) stands for the word after the last TEXT
+// of the prompt. It ends as an engine's text does: by the end of the script, a stop string, its
+// language or max_tokens. Tokens that the language forbids are a failure.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace hearth {
 
-// The template of the chats of scripts, in Hermes's form, and the format of its turns.
+// The template of scripted chats, in Hermes's form, and the format of its turns.
 inline constexpr std::string_view kScriptTemplate =
     "{% if tools %}<|im_start|>system\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}"
     "<|im_end|>\n{% endif %}"
@@ -67,7 +67,7 @@ class ScriptedTurn {
     tokens_.push_back(tokenizer.vocab().eog.at(0));
   }
 
-  // Returns the next token, its text, and the finish where it is the last.
+  // Returns the next token with its text; with the finish if it is the last.
   Result next() {
     Result result;
     result.index = static_cast<uint32_t>(at_);
@@ -96,7 +96,7 @@ class ScriptedTurn {
   }
 
  private:
-  // The script with what BEHIND(...) stands for.
+  // Returns the script with BEHIND(...) replaced.
   static std::string quote(std::string script, std::string_view prompt) {
     constexpr std::string_view kBegin = "BEHIND(";
     const size_t begin = script.find(kBegin), end = script.find(')', begin);

@@ -1,4 +1,4 @@
-"""Where `hearth serve` listens, what it calls its model, who may ask, and what it logs."""
+"""Tests of the address, model name, access control and log of `hearth serve`."""
 
 import http.client
 import json
@@ -50,7 +50,7 @@ class AddressTest(ServeCase):
         self.bad(2, "serve", self.chain, "--ollama-port", "65536", says=["--ollama-port"])
 
     def test_the_address_of_ollama(self):
-        """Where ollama itself listens, or another test does, there is no second server."""
+        """Where ollama or another test already listens, no second server starts."""
         with socket.socket() as free:
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -87,7 +87,7 @@ class AddressTest(ServeCase):
         self.assertEqual(self.start("serve").name, "demo")
 
     def test_without_proc(self):
-        """Containers may have none. The demo model is found, and files are written."""
+        """Containers may have no /proc. The demo model is found, and files are written."""
         hide = ["unshare", "-Urm", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
         try:
             allowed = subprocess.run([*hide, "true"], capture_output=True, check=False)
@@ -107,7 +107,7 @@ class AddressTest(ServeCase):
         self.assertEqual(list(self.folder.glob("rows.npy.*")), [])
 
     def test_pre(self):
-        # qwen2 takes line ends to the symbol before them, and the demo has a token for all three.
+        # qwen2 joins line ends to the symbol before them, and the demo has a token for all three.
         def count(*words):
             server = self.start("serve", DEMO, *words)
             return server.good("/tokenize", {"content": "He said.\n\nYes."})["count"]
@@ -194,7 +194,7 @@ class HostTest(SharedCase):
         self.assertEqual([name for name in fields if name.startswith("Access-Control")], [])
 
     def test_pages_at_names_of_its_own(self):
-        """Behind a proxy that sends a Host of its choice, and at whatever port."""
+        """The server is reached through a proxy that sends any Host, at any port."""
         for host in ("127.0.0.1", "models.example", "models.example:443"):
             for origin in ("https://models.example", "http://models.example:8443"):
                 self.assertEqual(self.ask(Host=host, Origin=origin)[0], 200, (host, origin))
@@ -309,7 +309,7 @@ class LogTest(ServeCase):
     SECRET = "zebra"
 
     def say_something(self, *words):
-        """What a server writes that is asked a few things, from its first answer on."""
+        """A server's output during a few requests, from its first answer on."""
         keys = self.folder / "log-keys"
         keys.write_text("key-zebra\n")
         server = self.start("serve", self.talker, "--api-key-file", keys, *words)
@@ -333,7 +333,7 @@ class LogTest(ServeCase):
     def test_lines_of_text(self):
         lines = self.say_something()
         self.assertNotIn(self.SECRET, "".join(lines))
-        # The server's own words may come between.
+        # The server's own messages may come between.
         lines = [line for line in lines if not line.startswith("hearth: ")]
         date, seconds = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", r"\d+\.\d{3} s"
         self.assertRegex(lines[0], rf"^{date} 127\.0\.0\.1 POST /v1/completions 200 {seconds}, "
@@ -372,12 +372,12 @@ class LogTest(ServeCase):
     def test_the_id_is_that_of_the_answer(self):
         server = self.start("serve", self.chain, "--log-json")
         before = len(server.said())
-        # Requests for health, for figures and for the page are logged with -v alone.
+        # Requests for health, for figures and for the page are logged only with -v.
         for path in ("/live", "/health", "/metrics", "/", "/page/app.js"):
             server.good(path)
         _, fields, _ = server.exchange("GET", "/version")
         server.stop()
-        # The log has a writer of its own: the server's last words may come before.
+        # The log has a writer of its own, so the server's last messages may come before it.
         lines = [line for line in server.said()[before:].splitlines() if line.startswith("{")]
         entry = json.loads(lines[0])
         self.assertEqual(entry["id"], fields["X-Request-Id"])
@@ -431,7 +431,7 @@ class TemplateTest(ServeCase):
                 "chat_template_kwargs": {"greeting": "!"}}
         self.assertEqual(server.good("/apply-template", body)["prompt"],
                          "<s>s!a\nb<|im_end|>u!c<|im_end|>")
-        # Two control tokens of the template's, and one at the start.
+        # The template adds two control tokens; one more is at the start.
         count = server.good("/tokenize", {"content": "s!a\nbu!c", "add_special": False})["count"]
         self.assert_counts(server, body, count + 3)
 
@@ -442,7 +442,7 @@ class TemplateTest(ServeCase):
             return server.good("/tokenize", {"content": self.FORGED, "add_special": False,
                                              **more})["count"]
 
-        # The text has one token a character, for none of these is in the vocabulary but by bytes.
+        # The text has one token a character, since the vocabulary has none of these as words.
         self.assertEqual((count(), count(parse_special=True)), (len(self.FORGED), 5))
         for content in (self.FORGED, [{"type": "text", "text": self.FORGED}]):
             self.assert_counts(server, user(content), count() + 3)
@@ -466,7 +466,7 @@ class TemplateTest(ServeCase):
 
 class DrainTest(ServeCase):
     def begin(self, seconds):
-        # Nobody takes these tokens as fast as that, so the text is under way when the signal comes.
+        # The tokens take longer than that, so the text is under way when the signal comes.
         server = self.start("serve", DEMO, "--ctx", "16384", "--kv-cache", "64MiB",
                             "--drain-timeout", seconds)
         connection, reply = server.open_stream(prompt="a", max_tokens=2000, ignore_eos=True)

@@ -1,4 +1,4 @@
-"""What tests of `hearth serve` stand on: models whose every logit is known, and servers that end
+"""The base of the tests of `hearth serve`: models whose every logit is known, and servers that end
 with the test."""
 
 import argparse
@@ -18,9 +18,9 @@ import gguf_io  # noqa: E402
 from gguf_io import f32, string, u32  # noqa: E402
 
 DEMO = ROOT / "assets" / "demo.gguf"
-# Small, so that a server is there in no time.
+# A small cache, so that a server starts quickly.
 KV_CACHE = ("--kv-cache", "4MiB")
-# It ends every turn with a control token of the chain model.
+# A template that ends every turn with a control token of the chain model.
 TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}{{ m.role[0] }}{{ greeting }}{{ m.content }}"
     "<|im_end|>{% endfor %}"
@@ -29,14 +29,14 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
 def write_chain(path, **more):
-    """The chain model, with more metadata; `__` stands for `.` in its names."""
+    """Writes the chain model with more metadata; `__` stands for `.` in the keys."""
     keys = {**chain_models.metadata(), **chain_models.tokenizer()}
     keys.update({name.replace("__", "."): value for name, value in more.items()})
     gguf_io.write(str(path), keys, chain_models.chain_tensors())
 
 
 class ServeCase(unittest.TestCase):
-    hearth = []  # what runs the program
+    hearth = []  # words that run the program
     folder = None
 
     @classmethod
@@ -44,7 +44,7 @@ class ServeCase(unittest.TestCase):
         cls.folder = Path(folder)
         cls.chain = cls.folder / "chain.gguf"
         cls.random = cls.folder / "random.gguf"
-        # One that has a chat template, and one that recommends how to sample.
+        # The talker has a chat template; the adviser recommends how to sample.
         cls.talker = cls.folder / "talker.gguf"
         cls.adviser = cls.folder / "adviser.gguf"
         write_chain(cls.chain)
@@ -59,14 +59,14 @@ class ServeCase(unittest.TestCase):
 
     @classmethod
     def launch(cls, *words, **how):
-        """A server that the caller ends; the first word is the verb."""
+        """Starts a server that the caller ends; the first word is the verb."""
         words = [*map(str, words)]
         words += [] if "--port" in words else ["--port", "0"]
         words += [] if "--kv-cache" in words else KV_CACHE
         return Server([*ServeCase.hearth, *words], **how)
 
     def start(self, *words, **how):
-        """A server that ends with the test, and well."""
+        """Starts a server that must end well with the test."""
         server = self.enterContext(self.launch(*words, **how))
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0, server.last_words()))
         return server
@@ -76,8 +76,8 @@ class ServeCase(unittest.TestCase):
         return context.__enter__()
 
     def bad(self, status, *words, says=()):
-        """A call that must fail with one sentence that says all of `says`; it may have said before
-        where it listens."""
+        """Makes a call that must fail with one sentence that contains all of `says`. A line about
+        its address may come first."""
         words = [*map(str, words)]
         words += [] if "--port" in words else ["--port", "0"]
         done = subprocess.run(
@@ -96,7 +96,7 @@ class ServeCase(unittest.TestCase):
             self.assertIn(part, lines[0])
 
     def assert_error(self, answer, status, code, param=None, says=()):
-        """`answer`: (status, body) as of Server.ask()."""
+        """Checks an error. `answer` is the (status, body) of Server.ask()."""
         found, body = answer
         self.assertEqual(found, status, body)
         self.assertEqual(set(body["error"]), {"message", "type", "param", "code"})
@@ -110,7 +110,7 @@ class SharedCase(ServeCase):
 
     @classmethod
     def words(cls):
-        """Of the command line; the first one is the verb."""
+        """The words of the command line; the first one is the verb."""
         return ("serve", cls.talker)
 
     @classmethod
@@ -124,8 +124,8 @@ class SharedCase(ServeCase):
 
 
 def main(description, preloads=None):
-    """Runs the tests of the calling program, which is told where hearth is and which of them;
-    `preloads`: the case whose servers preload the `library` that --library names."""
+    """Runs the tests of the calling program. The command line gives the path of hearth and the
+    tests to run. `preloads`: the case whose servers preload the `library` of --library."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--hearth", required=True)
     if preloads is not None:

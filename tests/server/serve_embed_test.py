@@ -1,4 +1,4 @@
-"""Models for embeddings behind `hearth serve`: alone and beside one for text."""
+"""Tests of models for embeddings in `hearth serve`: alone and beside one for text."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ TEXTS = ["abc", "the quick brown fox", "hello"]
 
 class EmbedServeTest(ServeCase):
     def setUp(self):
-        # Its file says how its texts are pooled, so it is one for embeddings.
+        # The file gives a pooling type, so this is a model for embeddings.
         self.last = self.folder / "last.gguf"
         if not self.last.exists():
             chain_models.write_random(self.last, {"llama.pooling_type": u32(3)})
@@ -25,7 +25,7 @@ class EmbedServeTest(ServeCase):
         return [entry["embedding"] for entry in data]
 
     def printed(self, model, *words):
-        """What `hearth embed` has for the texts."""
+        """The vectors that `hearth embed` prints for the texts."""
         texts = [word for text in TEXTS for word in ("-p", text)]
         done = subprocess.run([*ServeCase.hearth, "embed", str(model), *words, *texts],
                               capture_output=True, check=True)
@@ -68,7 +68,7 @@ class EmbedServeTest(ServeCase):
         first, *blank = [entry["embedding"] for entry in reply["data"]]
         self.assertEqual(first, hello)
         self.assertEqual(blank, blank[:1] * 3)
-        # "hello" and three blank ones, each between [CLS] and [SEP].
+        # The texts are "hello" and three blank ones, each between [CLS] and [SEP].
         self.assertEqual(reply["usage"]["prompt_tokens"], 3 + 3 * 2)
         self.assert_error(ask("hello", ""), 400, "invalid_value", "input[1]", ["empty"])
 
@@ -91,7 +91,7 @@ class EmbedServeTest(ServeCase):
         self.check_dashboard(server)
 
     def check_dashboard(self, server):
-        """The panels for Grafana ask for nothing that the server has not."""
+        """The panels for Grafana use only figures that the server has."""
         root = pathlib.Path(__file__).resolve().parents[2]
         board = json.loads((root / "packaging/grafana/hearth.json").read_text())
         asked = {name for panel in board["panels"] for target in panel.get("targets", [])
@@ -101,7 +101,7 @@ class EmbedServeTest(ServeCase):
         self.assertEqual(asked - had, set())
 
     def test_an_objective_and_several_devices(self):
-        # An hour is enough for whatever machine this is.
+        # An objective of an hour is met on every machine.
         server = self.start("serve", self.last, "--slo", "3600s", "--admission", "depth",
                             "--gather", "5ms", "--offload", "--host-cores", "0", "--device", "cpu")
         self.assertEqual(self.embed(server), self.printed(self.last))
@@ -117,7 +117,7 @@ class EmbedServeTest(ServeCase):
         self.assertEqual(slots, context, "the longest text always fits")
 
     def test_memory_is_bounded(self):
-        # The body, and 64 elements of 16 bytes for each text.
+        # The memory needed is the body, and 64 elements of 16 bytes for each text.
         server = self.start("serve", self.last, "--embed-memory", "4KiB")
         self.assertEqual(len(self.embed(server)), 3)
         for texts in (["a"] * 4, "a" * 5000):

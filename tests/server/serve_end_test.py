@@ -1,5 +1,5 @@
-"""Ends that come at a bad moment: SIGTERM while bodies are read and texts searched, and a model's
-file that is cut short while it is loaded."""
+"""Tests of untimely ends: SIGTERM while bodies are read and texts searched, and a model's file that
+is cut short while it is loaded."""
 
 import json
 import shutil
@@ -16,12 +16,12 @@ SEARCH = "{{ messages[0].content.count(messages[1].content) }}{{ messages[0].con
 
 
 class BusyEndTest(ServeCase):
-    """SIGTERM while the worker reads large bodies."""
+    """Sends SIGTERM while the worker reads large bodies."""
 
     CLIENTS = 4
 
     def bodies(self):
-        # One long word, of which nothing is a token before all of it is.
+        # A single long word gives no token before all of it was read.
         word = json.dumps({"prompt": "a" * 8_000_000}).encode()
         hay, needle = "a" * 4_000_000, "a" * 1_000_000 + "b" + "a" * 1_000_000
         messages = [{"role": "user", "content": hay}, {"role": "user", "content": needle}]
@@ -29,7 +29,7 @@ class BusyEndTest(ServeCase):
         return [(TEXT, word), (CHAT, search)] * (self.CLIENTS // 2)
 
     def busy(self, seconds):
-        """A server that has got SIGTERM, and its clients."""
+        """A server that has received SIGTERM, and its clients."""
         template = self.folder / "search.jinja"
         template.write_text(SEARCH)
         server = self.start("serve", DEMO, "--chat-template", template, "--drain-timeout", seconds)
@@ -37,7 +37,8 @@ class BusyEndTest(ServeCase):
         for i, (path, body) in enumerate(self.bodies()):
             clients.append(self.enterContext(RawClient(server.port, source=f"127.0.0.{i + 2}")))
             clients[-1].post(path, body)
-        # All of them are there, and the worker can't have done them all yet; who asks is one.
+        # All requests have arrived, and the worker cannot have finished; one exchange is that of
+        # the figures.
         server.wait_until(lambda f: f["hearth_exchanges"] > 1, "the worker has something to do")
         server.process.send_signal(signal.SIGTERM)
         return server, clients
@@ -55,12 +56,12 @@ class BusyEndTest(ServeCase):
             try:
                 status = client.reply().status
             except EOFError:
-                continue  # nobody waited for it any more
+                continue  # the client had already left
             self.assertIn(status, (200, 400, 503))
 
 
 class CutFileTest(ServeCase):
-    """Somebody cuts a model's file short while it is loaded, at any moment."""
+    """Cuts a model's file short at any moment while it is loaded."""
 
     MOMENTS, MOST = 5, 100
     STEP_SECONDS = 0.006
@@ -71,8 +72,8 @@ class CutFileTest(ServeCase):
             chain_models.write_wide(self.whole)
 
     def load(self, moment, *words):
-        """(exit status, standard error) of one that loads the file; it has mapped it whole when
-        that is cut."""
+        """(exit status, standard error) of a program that loads the file. The file was mapped whole
+        before it is cut."""
         shutil.copyfile(self.whole, self.cut)
         process = subprocess.Popen([*ServeCase.hearth, words[0], str(self.cut), *words[1:]],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -94,7 +95,7 @@ class CutFileTest(ServeCase):
     def check(self, *words):
         met = moments = 0
         while moments < self.MOMENTS or not met:
-            # Later and later, and again from the first moment where it was always too late.
+            # The cut comes later each time, and starts again once it was too late.
             status, said = self.load(moments % self.MOMENTS, *words)
             if status != 0:
                 self.assertEqual(status, 1, said)

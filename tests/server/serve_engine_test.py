@@ -1,5 +1,5 @@
-"""Options of `hearth serve` that say who works where and what is stored how: they change what the
-server tells of itself, and no text."""
+"""Tests of the options of `hearth serve` for threads, plans and types of storage. They change the
+server's description of itself, and no text."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ class EngineTest(ServeCase):
                          "--write-plan", self.plan)
 
     def cases(self):
-        """Options, and what -v says of them."""
+        """Options, and what -v must then print."""
         one = ("--shards", "1")
         return (
             (("-t", "2", *one), r"(?s)2 threads, .*; 1 shard, 1 group\n"),
@@ -66,7 +66,7 @@ class EngineTest(ServeCase):
     def test_context_and_memory(self):
         server = self.start("serve", self.random, "--ctx", "100", "--kv-cache", "1MiB")
         plan = server.good("/v1/plan")
-        # 2 layers, keys and values of 2 heads of 32, in f16: 512 bytes a position.
+        # A position takes 512 bytes: 2 layers, keys and values of 2 heads of 32, in f16.
         self.assertEqual((plan["context"], plan["page_positions"]), (100, 64))
         self.assertEqual(plan["kv_pages"] * 64 * 512, 1 << 20)
         self.assertEqual(server.figures()["hearth_kv_pages"], plan["kv_pages"])
@@ -96,7 +96,8 @@ class EngineTest(ServeCase):
             return [body["choices"][0]["text"] for body in bodies], cached
 
         texts, cached = told(server := self.start("serve", hybrid, "--state-cache", "1MiB"))
-        # The first prompt's last state stands where its last page ends or up to two before that.
+        # The first prompt's last state is kept at the end of its last page or up to two pages
+        # before.
         self.assertEqual((cached[0], cached[2]), (0, 640))
         self.assertIn(cached[1], (512, 576, 640))
         figures, plan = server.figures(), server.good("/v1/plan")

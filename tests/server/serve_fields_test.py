@@ -1,5 +1,5 @@
-"""What requests may say of a text's end, of the tokens that may come and of their prompt, by the
-names that vLLM and llama.cpp have; and that what is not built is refused by name."""
+"""Tests of request fields about a text's end, allowed tokens and the prompt, by vLLM's and
+llama.cpp's names. Fields that are not supported are refused by name."""
 
 from chain_models import TURN, letter
 from serve_case import SharedCase
@@ -9,7 +9,7 @@ TEXT = "/v1/completions"
 
 
 class OtherFieldsTest(SharedCase):
-    """After each letter the model has the next one; after "E" its end."""
+    """After each letter the model generates the next one; after "E" its end."""
 
     def choice(self, **fields):
         body = {"prompt": "a", "max_tokens": 6, "temperature": 0, **fields}
@@ -55,7 +55,7 @@ class OtherFieldsTest(SharedCase):
         del_max = {"max_tokens": None}
         self.assertEqual(self.choice(**del_max, n_predict=3), ("bcd", "length"))
         self.assertEqual(self.choice(**del_max, num_predict=2), ("bc", "length"))
-        again = {"prompt": "ba", "temperature": 1, "seed": 3}  # "b" comes next, and was there
+        again = {"prompt": "ba", "temperature": 1, "seed": 3}  # "b" comes next, and occurred before
         self.assertEqual(self.choice(**again, repeat_penalty=100),
                          self.choice(**again, repetition_penalty=100))
         self.assertNotEqual(self.choice(**again, repeat_penalty=100), self.choice(**again))

@@ -1,5 +1,5 @@
-"""The limits of `hearth serve`, each with what is due beyond it. Waiting ends by an answer, by the
-end of a connection or by what the server's figures tell."""
+"""Tests of the limits of `hearth serve`, and of the answers beyond them. Waits end by an answer, by
+the end of a connection or by the server's figures."""
 
 import json
 
@@ -9,7 +9,7 @@ from serving import wait_for
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
-# Shorter than anybody waits; nothing is expected to be quicker.
+# A timeout that is short enough to be reached; no test needs anything to be quicker.
 SOON = "0.05"
 
 
@@ -18,9 +18,9 @@ def message(count):
 
 
 class BodyLimitTest(ServeCase):
-    """What a body may hold: by default, and by the options."""
+    """The limits on a body, by default and by the options."""
 
-    # Option, default, what is asked for with so many, the field that is told.
+    # Option, default, path, maker of a body with that many, the field named in the error.
     LIMITS = (
         ("--max-messages", 2048, "/apply-template", message, "messages"),
         ("--max-prompts", 64, TEXT, lambda n: {"prompt": ["a"] * n}, "prompt"),
@@ -42,7 +42,7 @@ class BodyLimitTest(ServeCase):
                           param, [str(most)])
 
     def test_defaults(self):
-        # The demo has more tokens than may be biased.
+        # The demo has more tokens than the limit on biases.
         server = self.start("serve", DEMO)
         for option, most, path, body, param in self.LIMITS:
             with self.subTest(option=option, path=path):
@@ -77,7 +77,7 @@ class ContextTest(ServeCase):
     def test_a_prompt_longer_than_the_context(self):
         server = self.start("serve", self.talker, "--ctx", "100")
         self.assertEqual(server.good("/v1/models")["data"][0]["max_model_len"], 100)
-        # The tokens are as many as the context has, with the token at the start.
+        # The tokens, with the one at the start, fill the context.
         body = {"prompt": "a" * 99, "max_tokens": 1}
         self.assertEqual(server.good(TEXT, body)["usage"]["prompt_tokens"], 100)
         for path, more, param in ((TEXT, {"prompt": "a" * 100}, "prompt"),
@@ -98,7 +98,7 @@ class ContextTest(ServeCase):
 
 
 class QueueTest(ServeCase):
-    """A text whose client reads nothing stays under way, however much time passes."""
+    """A text whose client does not read stays under way, however much time passes."""
 
     LONG = 16384
 
@@ -106,13 +106,13 @@ class QueueTest(ServeCase):
                  "logprobs": 20}
 
     def open_unread(self, server):
-        """A stream of more than the kernel holds; its status line has come."""
+        """A stream longer than the kernel's buffers, after its status line has come."""
         client = self.ask_from("127.0.0.1", server, self.LONG_BODY)
         self.assertEqual(client.socket.recv(12), b"HTTP/1.1 200")
         return client.socket
 
     def ask_from(self, address, server, body, key=None):
-        """A client that has asked, and waits for its answer."""
+        """A client that has sent a request and waits for its answer."""
         client = self.enterContext(RawClient(server.port, receive_buffer=4096, source=address))
         field = f"Authorization: Bearer {key}\r\n" if key else ""
         client.post(TEXT, json.dumps(body).encode(), field)
@@ -123,7 +123,7 @@ class QueueTest(ServeCase):
                           "--write-timeout", "600", *words)
 
     def test_who_does_not_read_gives_way(self):
-        """Streams that nobody reads hold all places of a client until another text wants one."""
+        """Streams that are not read hold all places of a client until another text wants one."""
         server = self.serve("--max-running", "1", "--max-queue", "3", "--stall-timeout", SOON)
         unread = [self.open_unread(server) for _ in range(3)]
 
@@ -207,7 +207,7 @@ class ReplyTest(ServeCase):
     DETOKENIZE = "/detokenize"
 
     def long_token(self, server):
-        """An id of three digits, and its text: there is none with a longer one."""
+        """An id of three digits with the longest text of any such token, and that text."""
         texts = {token: server.good(self.DETOKENIZE, {"tokens": [300, token]})["content"]
                  for token in range(300, 500)}
         begin = len(server.good(self.DETOKENIZE, {"tokens": [300]})["content"])
@@ -219,14 +219,15 @@ class ReplyTest(ServeCase):
         return b'{"tokens":[' + b",".join([b"%d" % token] * count) + b"]}"
 
     def ask_unread(self, server, path, body):
-        """The status and the client, which reads nothing more."""
+        """The status and the client, which reads no more."""
         client = self.enterContext(RawClient(server.port, receive_buffer=4096))
         client.post(path, body)
         return client.head().status, client
 
     @staticmethod
     def peak_bytes(server):
-        """The most that it had resident; None under a sanitizer, which has memory of its own."""
+        """The highest resident memory of the server; None under a sanitizer, which has memory of
+        its own."""
         with open(f"/proc/{server.pid}/status", encoding="utf-8") as status:
             sizes = dict(line.split(":", 1) for line in status)
         if int(sizes["VmSize"].split()[0]) > 1 << 30:
@@ -264,7 +265,8 @@ class ReplyTest(ServeCase):
         self.assertTrue(3 * 4 * count < used <= 14 << 20, used)
         if before is not None:
             self.assertLess(self.peak_bytes(server) - before, 128 << 20)
-        # Small requests are answered meanwhile, and there is room when those have left.
+        # Small requests are answered meanwhile, and there is room again when the large replies have
+        # gone.
         self.assertEqual(server.good("/tokenize", {"content": "a"})["count"], 1)
         for _, client in found:
             client.socket.close()
@@ -279,7 +281,7 @@ class ReplyTest(ServeCase):
         self.assertEqual(fields["Retry-After"], "1")
         server.wait_idle()
         server.text(prompt="a", max_tokens=200, ignore_eos=True)
-        # A stream takes it as it comes.
+        # A stream takes its tokens as they come.
         connection, reply = server.open_stream(**large)
         self.assertEqual(reply.read()[-14:], b"data: [DONE]\n\n")
         connection.close()
@@ -320,8 +322,8 @@ class HttpLimitTest(SharedCase):
         body = json.dumps({"content": "a" * 1500}).encode()
         client.post("/tokenize", body)
         self.assertEqual(json.loads(client.reply().body)["count"], 1501)
-        # More than one may have is refused unread; more than all may have together, where it is
-        # less than that, for want of memory.
+        # A body above the limit of one is refused unread. A body above the lower limit of all
+        # together is refused for lack of memory.
         client.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3073\r\n\r\n")
         self.check(client, 413, "body_too_large")
         client = self.client()
@@ -337,7 +339,7 @@ class HttpLimitTest(SharedCase):
 
 
 class TimeTest(ServeCase):
-    """Clients that let the server wait."""
+    """Tests of clients that keep the server waiting."""
 
     def serve(self, *words):
         server = self.start("serve", self.talker, *words)
@@ -365,9 +367,9 @@ class TimeTest(ServeCase):
     def test_a_client_that_reads_nothing(self):
         server, _ = self.serve("--write-timeout", SOON)
         client = self.enterContext(RawClient(server.port, receive_buffer=4096))
-        # Answers of more than the kernel holds.
+        # The answers are longer than the kernel's buffers.
         client.send("GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
-        # The first client of this test stays; who asks for the figures is one.
+        # The first client of this test stays; the request for the figures is another.
         server.wait_until(lambda f: f["hearth_connections"] == 2, "it is cut off")
         with self.assertRaises(ConnectionResetError):
             while client.socket.recv(65536):
@@ -386,7 +388,7 @@ class ConnectionsTest(ServeCase):
         flood = [self.enterContext(RawClient(server.port)) for _ in range(50)]
         for client in flood[:43]:
             self.assertEqual(client.rest(), b"")
-        # One is new, and then those who asked last stay.
+        # One client is new; then the clients that asked last stay.
         self.ask(server, "127.0.0.2")
         others = [self.ask(server, f"127.0.0.{i}")[0] for i in range(3, 10)]
         _, figures = self.ask(server, "127.0.0.10")

@@ -1,5 +1,5 @@
-"""`hearth serve` where the process may have no more memory: its address space is limited to a
-little more than it has once its models are loaded. Whatever that little is, it answers or ends a
+"""Tests `hearth serve` where the process gets no more memory: its address space is limited to a
+little more than it has once its models are loaded. However little that is, it answers or ends a
 connection, goes on, and serves again when it may have more."""
 
 import http.client
@@ -12,8 +12,8 @@ from pathlib import Path
 from serve_case import DEMO, ServeCase
 
 MIB = 1 << 20
-# Memory in excess of what the server has: too little for anything, for a request's own, for all
-# requests at once.
+# Memory beyond the server's own: too little for anything, for one request, or for all requests at
+# once.
 ROOM_MIB = (0, 1, 2, 4, 8, 12)
 TEXT = {"prompt": "Once upon a time", "n": 16, "logprobs": 20, "max_tokens": 200,
         "ignore_eos": True, "temperature": 1}
@@ -24,8 +24,8 @@ SHORT = {(0, ""), (503, "no_memory")}
 
 
 def keep_one_heap():
-    """Of the process to be: malloc() reserves address space for one a thread, which would be room
-    beyond the limit."""
+    """Sets the environment of the process to come. malloc() would reserve address space for a heap
+    a thread, which would be room beyond the limit."""
     os.environ["MALLOC_ARENA_MAX"] = "1"
 
 
@@ -41,7 +41,7 @@ def limit(pid, most):
 
 class MemoryLimitTest(ServeCase):
     def ask_all(self, server, calls):
-        """What comes of all calls at once: (status, code of an error)."""
+        """The results of all calls at once: (status, code of an error)."""
         found = []
 
         def ask(path, body):
@@ -59,7 +59,7 @@ class MemoryLimitTest(ServeCase):
         return found
 
     def sweep(self, server, rooms, calls):
-        """What any of the calls met, beside the process that went on."""
+        """The results of any of the calls. Asserts that the process goes on."""
         met = set()
         for room in rooms:
             with self.subTest(room=room):
@@ -80,7 +80,7 @@ class MemoryLimitTest(ServeCase):
                             before=keep_one_heap)
         met = self.sweep(server, ROOM_MIB, [("/v1/embeddings", TEXTS)] * 16)
         self.assertIn((503, "no_memory"), met)
-        # No device went away with the memory.
+        # No device was lost with the memory.
         self.assertEqual(len(server.good("/v1/embeddings", TEXTS)["data"]), 2048)
 
     def test_large_replies(self):

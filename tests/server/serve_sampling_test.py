@@ -1,7 +1,8 @@
-"""How `hearth serve` samples: options as defaults of requests, fields, seeds, log-probabilities.
+"""Tests of sampling by `hearth serve`: options as defaults of requests, fields, seeds,
+log-probabilities.
 
-After each letter the chain model has the next one with the probability SURE; greedy, it says the
-alphabet.
+After each letter the chain model has the next one with the probability SURE. Greedily it generates
+the alphabet.
 """
 
 import json
@@ -15,16 +16,17 @@ CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
 OTHER = 1 / (math.exp(GAP) + VOCABULARY - 1)
 SURE = math.exp(GAP) * OTHER
-# Logits of that size are stored to 2^-21; the embedding and the norm before them round a few times.
+# Logits of this size are stored to 2^-21, and the embedding and the norm before them round a few
+# times.
 CLOSE = 1e-4
 AFTER_A = (ALPHABET * 4)[1:]
 
 
 class DefaultsTest(ServeCase):
-    """Options hold where a request does not say otherwise."""
+    """Options apply where a request does not set the field."""
 
     CALL = {"prompt": "the quick brown fox ", "max_tokens": 60, "seed": 1}
-    # Options with what stands for them in a request.
+    # Options, each with its equivalent in a request.
     EQUAL = (
         (("--temp", "0"), {"temperature": 0}),
         (("--temp", "0.7"), {"temperature": 0.7}),
@@ -46,7 +48,7 @@ class DefaultsTest(ServeCase):
                 expected = plain.text(**self.CALL, **fields)
                 self.assertNotEqual(expected, untouched)
                 self.assertEqual(server.text(**self.CALL), expected)
-                # Fields that say what the default is elsewhere undo the option.
+                # Fields with the values that are otherwise the defaults undo the option.
                 undo = {"temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0,
                         "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
                 self.assertEqual(server.text(**self.CALL, **undo), untouched)
@@ -54,7 +56,7 @@ class DefaultsTest(ServeCase):
     def test_what_leaves_only_the_likeliest(self):
         for words in (("--temp", "0"), ("--top-k", "1"), ("--top-p", "0.5"), ("--min-p", "0.5")):
             server = self.start("serve", self.chain, *words)
-            for _ in range(2):  # whatever the seed
+            for _ in range(2):  # the result does not depend on the seed
                 self.assertEqual(server.text(prompt="a", max_tokens=40), AFTER_A[:40], words)
 
     def test_the_window_of_penalties(self):
@@ -68,7 +70,7 @@ class DefaultsTest(ServeCase):
         self.assertEqual(text(*repeat, "--penalty-window", "0"), text())
         self.assertEqual(text(*repeat, "--penalty-window", "64"), text(*repeat))
         self.assertNotEqual(text(*repeat, "--penalty-window", "2"), text(*repeat))
-        # The other penalties count all that was generated, whatever the window is.
+        # The other penalties count all generated tokens, whatever the window is.
         others = {"presence_penalty": 1.5, "frequency_penalty": 0.5}
         self.assertEqual(text("--penalty-window", "2", **others), text(**others))
         self.assertNotEqual(text(**others), text())
@@ -109,8 +111,7 @@ class SeedTest(SharedCase):
             self.assertEqual(one["system_fingerprint"], two["system_fingerprint"])
             texts[one["choices"][0]["text"]] = seed
         self.assertEqual(len(texts), 4)
-        # The seed is chosen anew where none is given: two texts of 40 tokens are alike once in
-        # 1e12.
+        # A new seed is chosen if none is given. Two texts of 40 tokens are alike once in 1e12.
         self.assertNotEqual(self.server.text(**self.CALL), self.server.text(**self.CALL))
 
     def test_same_seed_same_text_on_another_server(self):
@@ -168,7 +169,7 @@ class FieldTest(SharedCase):
         self.assertEqual(self.choice(logit_bias={str(letter("b")): -100, str(letter("x")): 1})
                          ["text"][0], "x")
         self.assertEqual(self.choice(logit_bias={str(letter("z")): 100})["text"], "z" * 12)
-        # Less than what the next letter has over others changes nothing.
+        # A bias below the next letter's lead changes nothing.
         self.assertEqual(self.choice(logit_bias={str(letter("z")): GAP - 1})["text"], AFTER_A[:12])
         answer = self.server.ask("POST", TEXT, {"prompt": "a", "logit_bias": {str(VOCABULARY): 1}})
         self.assert_error(answer, 400, "invalid_value", "logit_bias", [str(VOCABULARY - 1)])
@@ -210,7 +211,7 @@ class FieldTest(SharedCase):
             self.assertAlmostEqual(top.pop("bcde"[i]), math.log(SURE), delta=CLOSE)
             for other in top.values():
                 self.assertAlmostEqual(other, math.log(OTHER), delta=CLOSE)
-        # They are the model's own, whatever is done to the logits.
+        # They are the model's own, whatever changes the logits.
         told = self.choice(logprobs=0, max_tokens=1, logit_bias={str(letter("z")): 100},
                            temperature=0.3)["logprobs"]
         self.assertEqual(told["tokens"], ["z"])
@@ -236,7 +237,7 @@ class FieldTest(SharedCase):
             self.assertEqual(told["tokens"], [1] + bare)
             self.assertEqual(self.server.good("/detokenize", {"tokens": bare})["content"], text)
             if text:
-                # Ids are a prompt as good as the text that they stand for.
+                # A prompt of ids equals the prompt of their text.
                 self.assertEqual(self.choice(prompt=told["tokens"]), self.choice(prompt=text))
         self.assert_error(self.server.ask("POST", "/detokenize", {"tokens": [VOCABULARY]}), 400,
                           "invalid_value", "tokens[0]")
@@ -250,14 +251,14 @@ class FieldTest(SharedCase):
             self.assertEqual(told["text"], "xya" + generated)
             self.assertEqual(told["finish_reason"], "length")
             lists = told["logprobs"]
-            self.assertEqual(lists["tokens"][1:], list("xya" + generated))  # behind BOS
+            self.assertEqual(lists["tokens"][1:], list("xya" + generated))  # after BOS
             self.assertEqual(lists["text_offset"], [0, 0, 1, 2, 3, 4][:4 + len(generated)])
             self.assertEqual((lists["token_logprobs"][0], lists["top_logprobs"][0]), (None, None))
             likely = (SURE, OTHER, SURE, SURE)[:2 + len(generated)]
             for i, probability in enumerate(likely, start=2):
                 self.assertAlmostEqual(lists["token_logprobs"][i], math.log(probability),
                                        delta=CLOSE)
-            # The prompt has another token behind "y" than "z", which is among the likeliest beside
+            # The prompt has another token than "z" after "y"; "z" is among the likeliest beside
             # it.
             self.assertAlmostEqual(lists["top_logprobs"][3]["z"], math.log(SURE), delta=CLOSE)
             self.assertAlmostEqual(lists["top_logprobs"][3]["a"], math.log(OTHER), delta=CLOSE)
@@ -294,7 +295,7 @@ class FiguresTest(ServeCase):
         self.check_buckets(server)
 
     def check_buckets(self, server):
-        """They are cumulative."""
+        """Asserts that the counts of buckets are cumulative."""
         last = (None, 0)
         for name, count in server.figures().items():
             family = name.partition("_bucket{")[0] if "_bucket{" in name else None

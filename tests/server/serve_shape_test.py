@@ -1,4 +1,4 @@
-"""Texts of a shape that the request asks for: JSON of a schema, a pattern, choices, a grammar."""
+"""Tests of texts with a requested shape: JSON of a schema, a pattern, choices, a grammar."""
 
 import json
 import re

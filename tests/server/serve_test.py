@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of `hearth serve`: every option, and what it does.
+"""Tests of every option of `hearth serve`.
 
     serve_test.py --hearth build/release/hearth [TestCase.test...]
 

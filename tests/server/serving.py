@@ -1,5 +1,5 @@
-"""A server under test: starts it, asks it, and waits for what its figures tell. Nothing here looks
-at how long something took; what is waited for is asked again until it is there."""
+"""A server under test: starts it, asks it, and waits for its figures. No function depends on how
+long something takes; a wait asks again until the condition holds."""
 
 import http.client
 import json
@@ -12,8 +12,9 @@ import time
 import unittest
 from pathlib import Path
 
-GIVE_UP = 120  # seconds after which what was waited for is said not to come
-# The first words of sanitizers' reports. A signal may end a program before its exit status tells.
+GIVE_UP = 120  # seconds after which a wait fails
+# The first words of sanitizers' reports. A signal may end a program before its exit status shows
+# one.
 REPORT = re.compile(r"WARNING: \w+Sanitizer|ERROR: \w+Sanitizer|: runtime error: ")
 
 
@@ -29,14 +30,14 @@ def wait_for(what, said):
 
 
 class Server:
-    """A process that prints where it serves; `command` starts it at any free port. It ends with
-    `with`, if not before."""
+    """A process that prints its address. `command` starts it at any free port. It ends with the
+    `with` block, if not before."""
 
-    # The line to wait for, with the address that the server tells in it.
+    # The line to wait for, which has the server's address.
     SERVING = re.compile(r"^hearth: serving (.*) at http://(.*):(\d+)/$", re.M)
 
     def __init__(self, command, before=None, until=SERVING, stdin=subprocess.DEVNULL):
-        # A file takes whatever is said, and needs nobody to read it.
+        # A file takes all output without anyone reading it.
         self._log = tempfile.TemporaryFile()
         self._said = None
         self.process = subprocess.Popen(
@@ -47,13 +48,13 @@ class Server:
             preexec_fn=before,
         )
         self.pid = self.process.pid
-        # However long the model takes to be loaded.
+        # The wait lasts as long as the model takes to load.
         while not (found := until.search(self.said())):
             if self.process.poll() is not None:
                 raise AssertionError("the server did not start:\n" + self.said())
             time.sleep(0.005)
         self.name, self.host, self.port = found[1], found[2], int(found[3])
-        # Every address is one at which the server can't be asked.
+        # No request can be sent to the wildcard address.
         self.url = f"http://{self.host.replace('0.0.0.0', '127.0.0.1')}:{self.port}"
 
     def __enter__(self):
@@ -65,7 +66,7 @@ class Server:
         self.end()
 
     def said(self):
-        """What it has written so far."""
+        """The output so far."""
         if self._said is not None:
             return self._said
         size = os.fstat(self._log.fileno()).st_size
@@ -96,7 +97,7 @@ class Server:
             connection.close()
 
     def ask(self, method, path, body=None, headers=None):
-        """(status, body): JSON where it is any."""
+        """(status, body); the body is parsed if it is JSON."""
         status, fields, data = self.exchange(method, path, body, headers)
         kind = fields.get("Content-Type", "")
         return status, json.loads(data) if kind == "application/json" else data.decode()
@@ -124,7 +125,7 @@ class Server:
         return {name: float(value) for name, value in lines}
 
     def wait_until(self, condition, said):
-        """Waits until `condition` holds of the figures, and returns these."""
+        """Waits until `condition` holds for the figures, and returns them."""
 
         def look():
             figures = self.figures()
@@ -133,7 +134,7 @@ class Server:
         return wait_for(look, said)
 
     def wait_idle(self):
-        """Until no text is under way and every page is free or only kept."""
+        """Waits until no text is under way and every page is free or only kept."""
         return self.wait_until(
             lambda f: f["hearth_requests_running"] == f["hearth_requests_waiting"] == 0
             and f["hearth_kv_pages_available"] == f["hearth_kv_pages"],
@@ -141,13 +142,13 @@ class Server:
         )
 
     def stop(self, sent=signal.SIGTERM):
-        """Sends it a signal. The exit status."""
+        """Sends a signal; returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(sent)
         return self.end()
 
     def end(self):
-        """The exit status, once it has ended."""
+        """The exit status, once the process has ended."""
         try:
             status = self.process.wait(GIVE_UP)
         except subprocess.TimeoutExpired:
@@ -185,7 +186,7 @@ def serve_command(program, *words):
 
 
 def software_gpu(hearth):
-    """What `hearth gpu` calls a driver that is software; none where there is none."""
+    """The name that `hearth gpu` gives to a software driver; None where there is none."""
     said = subprocess.run([*hearth, "gpu", "--json"], capture_output=True, check=True)
     found = [one["name"] for one in json.loads(said.stdout)["accelerators"]
              if one["kind"] == "software" and not one["refused"]]
@@ -195,7 +196,7 @@ def software_gpu(hearth):
 class ServerTest(unittest.TestCase):
     """One server for all tests of a class."""
 
-    hearth = []  # what runs the program
+    hearth = []  # words that run the program
     options = []
 
     @classmethod

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Several models under load, for a minute: right texts, no lost request, memory that stays, and
-what sharing the cores costs beside one model after the other.
+"""Several models under load, for a minute: correct texts, no lost request, stable memory, and the
+cost of sharing the cores over running one model after the other.
 
     several_soak.py --hearth build/release/hearth [--seconds 60] [--clients 16]
                     [--models a.gguf b.gguf c.gguf] [--most-lost 0.03]
 
-What is lost is measured by bin/shared_cores beside it (tools/shared_cores).
+bin/shared_cores beside the program (tools/shared_cores) measures that cost.
 
-By hand: it looks at times, which mean nothing on a machine that does something else.
+Run it by hand: it measures times, which mean nothing on a busy machine.
 """
 
 import argparse
@@ -32,8 +32,8 @@ def serve(hearth, *words):
 
 
 def lost_by_sharing(program, models):
-    """Of the time that two models take one after the other, what they lose at once: by engines
-    alone, since clients would work on the same cores."""
+    """The part of the time of two models, one after the other, that they lose when run at once.
+    Only engines run, since clients would use the same cores."""
     words = [program, *map(str, models[:2]), str(TEXTS), str(TOKENS), str(ROUNDS)]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     print(said, end="")
@@ -41,7 +41,7 @@ def lost_by_sharing(program, models):
 
 
 def soak(hearth, models, clients, seconds):
-    """(Requests, loads, growth of the memory) with room for all but one."""
+    """(requests, loads, growth of the memory) with room for all models but one."""
     with serve(hearth, *models) as server:
         names = [model["id"] for model in server.good("/v1/models")["data"]]
         texts = {name: server.text(**CALL, model=name, max_tokens=12) for name in names}

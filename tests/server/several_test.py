@@ -44,7 +44,7 @@ class SeveralCase(ServeCase):
         self.keys = self.folder / f"{self.id()}.keys"
 
     def several(self, *words, config=None, **how):
-        """A server of all three; `config`: the text of its configuration."""
+        """A server with all three models; `config`: the text of its configuration."""
         before = []
         if config is not None:
             self.config.write_text(config)
@@ -72,7 +72,7 @@ class SeveralCase(ServeCase):
         self.assertEqual(server.text(**{**CALL, "model": name, **more}), self.alone[name])
 
     def memory_of_two(self):
-        """So much that any two of the models fit, and not all three."""
+        """A memory limit that any two of the models fit into, but not all three."""
         server = self.several(*self.files().values())
         sizes = [model["size"] for model in server.good("/api/ps")["models"]]
         self.assertEqual(len(sizes), 3)
@@ -90,7 +90,7 @@ class ServedTest(SeveralCase):
             self.assertEqual(server.good(f"/v1/plan?model={name}")["model"], name)
             self.assertEqual(server.good(f"/props?model={name}")["model_alias"], name)
             self.assertIn(f'hearth_steps_total{{model_name="{name}"}}', server.figures())
-        # A request that names no model gets the first.
+        # A request that names no model uses the first one.
         self.assertEqual(server.text(**CALL), self.alone["demo"])
         self.assert_error(server.ask("POST", "/v1/completions", {**CALL, "model": "x"}), 404,
                           "model_not_found", "model", ["'demo' and 'random' and 'chain'"])
@@ -146,14 +146,14 @@ class ServedTest(SeveralCase):
         own = self.tables() + self.table("vectors", path=path)
         text, vectors = pus(self.several(config=own))
         self.assertFalse(text & vectors)
-        # One that nobody named takes none from others.
+        # A model that was not named takes no name from others.
         folder = self.folder / "beside"
         folder.mkdir()
         for name, file in (("demo", DEMO), ("vectors", path)):
             shutil.copyfile(file, folder / f"{name}.gguf")
         server = self.several("--models", folder)
         self.assertGreater(len(pus(server)[0]), len(text))
-        # Those for text are loaded anew where that changes.
+        # Text models are loaded again when that option changes.
         server = self.several(config=self.tables())
         self.text_is(server, "demo")
         loads = self.loads(server)
@@ -205,7 +205,7 @@ class RoomTest(SeveralCase):
         self.assertEqual(server.text(**CALL, model="other"), self.alone["demo"])
         self.assertEqual(server.good("/models/unload", {"model": "demo"}), {"success": True})
         self.wait_status(server, demo="sleeping")
-        # Nothing that only looks wakes a model.
+        # Requests that only read state load no model.
         for path in ("/health", "/metrics", "/v1/models", "/v1/models/demo", "/props?model=demo",
                      "/api/tags", "/api/ps"):
             server.good(path)
@@ -243,7 +243,7 @@ class RoomTest(SeveralCase):
             body = {"model": name, "stream": False, "keep_alive": 0, **more}
             self.assertEqual(server.good(path, body)["done_reason"], "unload")
 
-        # It is not loaded for that.
+        # The model is not loaded just to be unloaded.
         let_go("demo")
         self.assertEqual(self.loads(server), loads)
         self.text_is(server, "demo")
@@ -257,14 +257,14 @@ class RoomTest(SeveralCase):
         self.assertEqual((status, fields["Content-Type"]), (200, "application/x-ndjson"))
         self.assertEqual(text.count(b"\n"), 1)
         self.assertEqual(server.ask("POST", "/api/generate", {**body, "model": "x"})[0], 404)
-        # The reply says that the model is there, where it stays.
+        # The reply says that the model is loaded, where it always stays.
         single = self.start("serve", DEMO)
         body["stream"] = False
         self.assertEqual(single.good("/api/generate", body)["done_reason"], "load")
 
 
 class ThreadTest(SeveralCase):
-    library = None  # that lets threads fail
+    library = None  # the library that lets threads fail
 
     def test_a_load_without_a_thread_fails_alone(self):
         if self.library is None:
@@ -284,7 +284,7 @@ class ThreadTest(SeveralCase):
                           ["the system starts no more threads", "ulimit -u"])
         self.text_is(server, "demo")
         wish.unlink()
-        # Its file is another one, so that it is tried again at once.
+        # The file counts as changed, so it is tried again at once.
         os.utime(path)
         wait_for(lambda: server.ask("POST", "/v1/completions", asked)[0] == 200, "it is there")
         self.assertEqual(server.text(**asked), self.alone["random"])
@@ -306,7 +306,7 @@ class ChangeTest(SeveralCase):
         server = self.several(config=self.table("rows", path=path) + self.table("demo"))
         server.text(**asked)
         os.truncate(path, 5000)
-        # Once it is looked at, it is loaded anew, and fails.
+        # Its next use loads it again, which fails.
         code, told = server.ask("POST", "/v1/completions", asked)
         self.assertIn(code, (500, 503), told)
         self.assertIn("rows.gguf", told["error"]["message"])
@@ -369,7 +369,7 @@ class ChangeTest(SeveralCase):
         for name, path in self.files().items():
             shutil.copyfile(path, folder / f"{name}.gguf")
         (folder / "broken.gguf").write_bytes(b"GGUF")
-        # No models by their names, and one of which a part is missing.
+        # These names are not those of models; the last lacks a part.
         for name in ("mmproj-demo", "demo-mmproj", "demo.imatrix", "cut-00001-of-00002"):
             (folder / f"{name}.gguf").write_bytes(b"GGUF")
         server = self.several("--models", f"{folder.parent}/")
@@ -382,7 +382,7 @@ class ChangeTest(SeveralCase):
     def test_options_of_a_model(self):
         server = self.several("--ctx", "64", config="[serve]\nctx = 32\ntop-k = 3\n" +
                               self.table("random", "ctx = 48", "temp = 0") + self.table("demo"))
-        # The command line's before the table's before the verb's.
+        # The command line goes before the table, and the table before the verb.
         self.text_is(server, "random", temperature=None)
         self.assertEqual(server.good("/v1/plan?model=random")["context"], 64)
         params = server.good("/props?model=random")["default_generation_settings"]["params"]

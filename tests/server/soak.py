@@ -1,30 +1,32 @@
 #!/usr/bin/env python3
-"""Mixed load with disconnects on `hearth serve`: it must hold no more, and say what it said alone.
+"""Mixed load with disconnects on `hearth serve`. It must not leak, and must give the same texts as
+when asked alone.
 
     soak.py --hearth build/release/hearth [--seconds 1800 | --requests 200] [--seed N] [MODEL]
     soak.py --hearth build/release/hearth --hybrid [--seconds 1800 | --requests 200] [--seed N]
     soak.py --hearth build/release/hearth --gpu --seconds 1800 [--seed N]
     soak.py --hearth build/release/hearth --attacked --seconds 1800 [--seed N]
 
-Clients ask for texts of all kinds, leave at any point, send what is no request, or sit idle. Now
-and then all pause until the server has nothing to do; then it must have as many descriptors as at
-the first pause, and every KV page free. Greedy texts must be those that the server gave when it was
+Clients ask for texts of all kinds, leave at any point, send invalid requests, or sit idle. Now and
+then all pause until the server has nothing to do. Then it must have as many descriptors as at the
+first pause, and every KV page free. Greedy texts must be those that the server gave when it was
 asked alone. At the end SIGTERM ends it with status 0.
 
-With --seconds resident memory must not grow either: its medians over the first and the last third
+With --seconds, resident memory must not grow either. Its medians over the first and the last third
 of the pauses may differ by MEMORY_BOUND. The KV pages have all been written before the first pause,
-and what requests hold at once is bounded by the number of clients, so more than that is kept for
-good: at 20,000 requests between the two medians, a leak of 200 bytes a request.
+and the number of clients bounds the memory of requests. So a greater difference is a leak: at
+20,000 requests between the two medians, one of 200 bytes a request.
 
-With --hybrid the model is a small one whose layers keep states, and greedy prompts are those of
-several pages, too, whose texts must be those of a server that keeps no state. Kept states must run
-out, sequences be preempted, and prompts be taken up where others left a state.
+With --hybrid the model is a small one whose layers keep states. Some greedy prompts then have
+several pages, and their texts must be those of a server that keeps no state. Kept states must run
+out, sequences be preempted, and prompts start from states that others left.
 
-With --gpu prompts go through the driver that is software, where there is one: all but the shortest.
-Greedy texts must be those of a server without.
+With --gpu all but the shortest prompts go through the software driver, where there is one. Greedy
+texts must be those of a server without it.
 
-With --attacked polite clients ask while others attack in every way that soak_attacked.py has: none
-of the polite waits longer than 5 s or is refused, and memory stays within the server's budgets.
+With --attacked, polite clients ask while others attack in every way that soak_attacked.py has. No
+polite client may wait longer than 5 s or be refused, and memory must stay within the server's
+budgets.
 """
 
 import argparse
@@ -47,37 +49,37 @@ import chain_models  # noqa: E402
 
 MEMORY_BOUND = 4 << 20
 PAUSES, FEW_PAUSES = 60, 4
-# The server lets everything go at once; this only ends a wait that would never end.
+# The server releases everything at once; this limit only ends a wait that would never end.
 PATIENCE = 60
-# Small, so that KV pages are soon all written, run out, and are taken from sequences under way; and
-# so that the queue is full now and then.
+# The limits are small. So KV pages are soon all written, run out and are taken from sequences under
+# way, and the queue is full now and then.
 OPTIONS = ("--kv-cache", "1536KiB", "--max-running", "8", "--max-queue", "24",
            "--idle-timeout", "20")
-# A page of the hybrid takes 18 KiB, a state 24: pages for less than two contexts, and few states
-# for so many paths.
+# A page of the hybrid takes 18 KiB, a state 24 KiB. There are pages for less than two contexts, and
+# few states for so many paths.
 HYBRID_OPTIONS = ("--ctx", "768", "--kv-cache", "360KiB", "--state-cache", "100KiB", *OPTIONS[2:])
 TEMPLATE = ("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
             "{% if add_generation_prompt %}assistant: {% endif %}")
-# Tokens of the hybrid and of the demo model that are no control tokens.
+# Ranges of tokens of the hybrid and of the demo model that are not control tokens.
 HYBRID_IDS, IDS = (3, 300), (300, 1000)
 STATES, STATES_KEPT = "hearth_state_cache_states", "hearth_state_cache_states_kept"
-# Few prompts of the soak have more tokens than 64.
+# These limits make most prompts of the soak stream; few have more than 64 tokens.
 GPU_OPTIONS = ("--gpu-threshold", "16", "--gpu-rows", "128")
 
 
 def gpu_options(hearth):
-    """Options that stream prompts through the driver that is software; None where there is none."""
+    """Options that stream prompts through the software driver; None where there is none."""
     name = software_gpu([hearth])
     return ("--gpu", name, *GPU_OPTIONS) if name else None
 
 
 def figures(told):
-    """What must come back when nobody asks for anything."""
+    """Figures that must return to zero when all clients pause."""
     return {
         "running": told["hearth_requests_running"],
         "waiting": told["hearth_requests_waiting"],
         "pages taken": told["hearth_kv_pages"] - told["hearth_kv_pages_available"],
-        # The request that asks for this is one.
+        # The request for the figures has a connection too.
         "connections": told["hearth_connections"] - 1,
     }
 
@@ -86,7 +88,7 @@ class Soak:
     def __init__(self, server, options, known=None):
         self.server, self.options, self.known = server, options, known
         self.samples = []  # (requests so far, resident bytes)
-        self.full_pauses = 0  # at which as many states were kept as may be
+        self.full_pauses = 0  # pauses at which the maximum of states was kept
         self.faults = []
         self.started = time.monotonic()
 
@@ -96,7 +98,7 @@ class Soak:
         return requests / self.options.requests
 
     async def rest(self):
-        """Waits until the server has nothing to do, and looks at it."""
+        """Waits until the server has nothing to do, and records its figures."""
         until = time.monotonic() + PATIENCE
         while any((left := figures(told := await metrics(self.server.url))).values()):
             if time.monotonic() > until:
@@ -104,7 +106,7 @@ class Soak:
                 return
             await asyncio.sleep(0.02)
         self.full_pauses += told[STATES] == told[STATES_KEPT]
-        # The connection that asked is gone a moment after the reply.
+        # The connection of the last request closes a moment after the reply.
         if not self.samples:
             await asyncio.sleep(1)
             self.descriptors = self.server.descriptors()
@@ -116,7 +118,7 @@ class Soak:
         self.samples.append((self.clients.requests, self.server.resident_bytes()))
 
     async def fill_pages(self):
-        """Until KV pages have been given to a second owner: then all have been written."""
+        """Sends prompts until KV pages have had a second owner: then all have been written."""
         ids = random.Random(self.options.seed)
         ends = HYBRID_IDS if self.options.hybrid else IDS
         while not (await metrics(self.server.url))["hearth_evicted_kv_pages_total"]:
@@ -232,7 +234,7 @@ async def known_texts(url, options):
 
 
 def finish_mixed(options, words, beside=None):
-    """`beside`: options of the server whose texts must be given; None: of the same."""
+    """`beside`: options of a server whose texts must be the same; None: the tested server's own."""
     known = None
     if beside is not None:
         with Server(serve_command(options.hearth, *options.model, *beside)) as server:

@@ -1,8 +1,8 @@
-"""What polite clients get of a server that is attacked, and what the server holds then.
+"""Polite clients' service while a server is attacked, and the server's memory.
 
-The attackers are those of attackers.py. Nobody reads the server's log, but for a moment halfway. At
-the end, when the attackers have left, everything must be free again; then they come back, and
-SIGTERM ends the server in their midst.
+The attackers are those of attackers.py. The server's log is not read, except for a moment halfway.
+At the end, when the attackers have left, everything must be free again. Then they come back, and
+SIGTERM ends the server during their attack.
 """
 
 import asyncio
@@ -30,21 +30,22 @@ from soak_clients import BUSY, alone, piece_of, text_of
 ATTACKERS = Path(__file__).with_name("attackers.py")
 MIB = 1 << 20
 POLITE = 6  # clients at a time
-MOST_SECONDS = 5  # that a polite request may take
+MOST_SECONDS = 5  # the longest time of a polite request
 DRAIN_SECONDS = 10
-# The server waits 2 s beyond the drain for work that nobody waits for; the rest is the machine's.
+# The server waits 2 s beyond the drain for abandoned work; the rest is for a slow machine.
 END_SECONDS = DRAIN_SECONDS + 2 + 3
-# How long the attackers are there before SIGTERM.
+# The seconds that the attackers run before SIGTERM.
 LAST_ATTACK = 3
 CONNECTIONS = 4096
 BODIES, REPLIES, EMBED = 64, 32, 64  # MiB
-# Memory for values that are made of large bodies while they are read (values of JSON, texts, a
-# template's strings, tokens): two such bodies are read at a time, of 8 MiB at most, and a single
-# word takes 27 bytes for each of its own, beside the texts that it was cut from.
+# Memory for values made of large bodies while they are read (values of JSON, texts, a template's
+# strings, tokens). Two such bodies are read at a time, of 8 MiB at most. A single word takes 27
+# bytes for each of its own, beside the texts that it was cut from.
 MADE_OF_BODIES = 2 * 8 * 40  # MiB
-# The program, its threads, CONNECTIONS, and what the heaps keep of small allocations.
+# The program, its threads, CONNECTIONS, and small allocations kept by the heaps.
 PROGRAM = 64  # MiB
-# Searches a text of the conversation for another, in the way that a request names.
+# A template that searches one text of the conversation for another, in the way that a request
+# names.
 TEMPLATE = """{%- if search is defined -%}
 {%- set hay = messages[0].content -%}
 {%- set needle = messages[-1].content -%}
@@ -61,7 +62,7 @@ TEMPLATE = """{%- if search is defined -%}
 
 
 class UnheardServer(Server):
-    """Its standard error is a pipe of one page, which is read only while `listening` is set."""
+    """A server whose standard error is a pipe of one page, read only while `listening` is set."""
 
     def __init__(self, command):
         self.listening = threading.Event()
@@ -116,18 +117,18 @@ class Attack:
                                         stdout=subprocess.PIPE)
 
     def end(self):
-        """What each kind did."""
+        """Ends the attackers; returns each kind's counts."""
         told, _ = self.process.communicate(timeout=60)
         return json.loads(told)
 
 
 class Polite:
-    """Clients that ask for little, one thing after another, and read what they get."""
+    """Clients that ask for little, one request after another, and read the answers."""
 
     def __init__(self, url, known, seed):
         self.url, self.known = url, list(known.items())
         self.random = random.Random(seed)
-        self.seconds = collections.defaultdict(list)  # by kind, of those that were answered
+        self.seconds = collections.defaultdict(list)  # by kind, of answered requests
         self.refused = collections.Counter()
         self.faults = []
 
@@ -158,7 +159,7 @@ class Polite:
             await asyncio.sleep(self.random.uniform(0.01, 0.1))
 
     def call(self):
-        """(path, body, text) of one whose text is known."""
+        """(path, body, text) of a random call whose text is known."""
         (path, body), text = self.random.choice(self.known)
         return path, json.loads(body), text
 
@@ -202,7 +203,7 @@ class Polite:
 
 
 def budgets(said):
-    """{summand: bytes} of what the server may hold, by what it told at its start."""
+    """{summand: bytes} of the memory that the server may hold, by its messages at the start."""
     units = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
     engines = re.findall(r"^hearth: memory \S+ \S+: weights (\S+ \S+), keys and values (\S+ \S+), "
                          r"the rest (\S+ \S+)$", said, re.M)
@@ -225,7 +226,7 @@ class Attacked:
         self.did = {}
 
     async def rest(self):
-        """Waits until nothing is under way; the number of descriptors then."""
+        """Waits until nothing is under way; returns the number of descriptors then."""
         until = time.monotonic() + 60
         while True:
             told = await metrics(self.server.url)
@@ -253,7 +254,7 @@ class Attacked:
         try:
             for part in (0.5, 1):
                 await self.polite.run(until=lambda: self.passed() >= part)
-                # A moment in which the log is read.
+                # The log is read for a moment.
                 self.server.listening.set()
                 await asyncio.sleep(0.1)
                 self.server.listening.clear()
@@ -270,7 +271,7 @@ class Attacked:
         return (time.monotonic() - self.begun) / self.options.seconds
 
     def end(self):
-        """SIGTERM while the attackers are there."""
+        """Sends SIGTERM while the attackers run."""
         attack = Attack(self.server.port, self.options.seed + 1)
         time.sleep(LAST_ATTACK)
         self.peak = self.server.peak_bytes()
@@ -313,7 +314,7 @@ class Attacked:
 
 def command(options, folder):
     embedder, template = Path(folder, "embedder.gguf"), Path(folder, "search.jinja")
-    # Its file says how its texts are pooled, so it is one for embeddings.
+    # The file gives a pooling type, so this is a model for embeddings.
     chain_models.write_random(embedder, {"llama.pooling_type": u32(3)})
     template.write_text(TEMPLATE)
     return serve_command(
@@ -325,7 +326,7 @@ def command(options, folder):
 
 
 def run(options):
-    """The faults, with all that was measured printed."""
+    """Runs the soak and prints all measurements; returns the faults."""
     with tempfile.TemporaryDirectory() as folder, UnheardServer(
             command(options, folder)) as server:
         attacked = Attacked(server, options)

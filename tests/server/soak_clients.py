@@ -1,4 +1,4 @@
-"""Clients of the soak: each does something at random, again and again, and checks the answer."""
+"""Clients of the soak. Each repeats random requests and checks the answers."""
 
 import asyncio
 import collections
@@ -10,12 +10,12 @@ from async_http import Exchange, ProtocolError, fetch
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 SUBJECTS = ["a fox and a kite", "the sea", "two brothers", "an old clock", "rain", "a red door"]
 GREEDY = {"temperature": 0, "max_tokens": 40}
-# The statuses that may refuse a good request while others are served.
+# Statuses with which a busy server may refuse a valid request.
 BUSY = (429, 503)
 
 
 def greedy_calls():
-    """[(path, body)] whose texts are known."""
+    """[(path, body)] of requests whose texts are known."""
     calls = [(CHAT, {"messages": [{"role": "user", "content": f"Tell me about {subject}."}]})
              for subject in SUBJECTS]
     calls += [(TEXT, {"prompt": f"Once upon a time there was {subject}"}) for subject in SUBJECTS]
@@ -44,8 +44,8 @@ async def alone(url):
 
 
 async def paths_alone(url):
-    """The same of prompts of several pages: beginnings of one text, which leave it where it is
-    shared, and the turns of a conversation."""
+    """{call: text} for prompts of several pages: beginnings of one text, each with its own end, and
+    the turns of a conversation."""
     text, known, messages = " ".join(f"{subject}, and then" for subject in SUBJECTS * 4), {}, []
     calls = [(TEXT, {"prompt": text[:length] + end, **GREEDY})
              for length in range(50, 420, 60) for end in ("", " no more", " she said, again")]
@@ -61,7 +61,7 @@ async def paths_alone(url):
 
 
 class Clients:
-    """Up to `count` at once. Faults stop them."""
+    """Up to `count` clients at once. A fault stops them all."""
 
     def __init__(self, url, known, count, seed):
         self.url, self.known, self.count = url, known, count
@@ -74,7 +74,7 @@ class Clients:
                       self.malformed_body, self.malformed_head, self.idle, self.slow, self.look]
 
     async def run(self, until):
-        """Goes on until until() says so; ends when all have ended."""
+        """Runs clients until until() is true; returns when all have ended."""
         await asyncio.gather(*(self._client(until) for _ in range(self.count)))
 
     async def _client(self, until):
@@ -169,26 +169,26 @@ class Clients:
         return "busy" if status in BUSY else None
 
     async def slow(self):
-        """Reads with pauses."""
+        """Reads a stream with pauses."""
         path, body = self.sampled_call()
         status, *_ = await self.stream(path, {**body, "max_tokens": 8}, pause=0.05)
         return "busy" if status in BUSY else None
 
     async def leave_stream(self):
-        """Leaves after some of the bytes of a stream."""
+        """Leaves after some bytes of a stream."""
         path, body = self.sampled_call()
         async with Exchange(self.url, path, {**body, "stream": True}) as reply:
             await reply.reader.read(self.random.choice([1, 300, 3000, 10000]))
 
     async def leave_before(self):
-        """Leaves before there is any reply, in the queue or while the prompt is read."""
+        """Leaves before any reply, in the queue or while the prompt is read."""
         path, body = self.sampled_call()
         writer = await Exchange(self.url, path, body).send()
         await asyncio.sleep(self.random.choice([0, 0.001, 0.01, 0.1]))
         writer.transport.abort()
 
     async def leave_body(self):
-        """Sends a part of its body, and leaves."""
+        """Sends a part of a body and leaves."""
         path, body = self.sampled_call()
         exchange = Exchange(self.url, path, body)
         exchange.request = exchange.request[:-self.random.randint(1, 40)]
@@ -206,7 +206,7 @@ class Clients:
             json.dumps({**body, "tools" if path == CHAT else "suffix": [{}]}).encode(),
             b'{"prompt":"' + b"a " * 20_000 + b'"}'])
         status, reply = await fetch(self.url, path, bad)
-        # Nobody looks at the body where the queue is full.
+        # The server does not parse the body if the queue is full.
         if status not in (400, 429) or len(reply) > 1024 or "error" not in json.loads(reply):
             self.fault(f"malformed: {path} {bad[:100]} gave {status} {reply[:300]}")
 
@@ -221,14 +221,14 @@ class Clients:
         try:
             reply = await exchange.reader.read(100)
         except ConnectionResetError:
-            # It closed while some of what it refused was unread.
+            # The server closed the connection with refused bytes unread.
             reply = b""
         writer.transport.abort()
         if reply and not reply.startswith(b"HTTP/1.1 4"):
             self.fault(f"malformed: {exchange.request[:60]} gave {reply}")
 
     async def idle(self):
-        """Connects, says nothing or half a line, and leaves."""
+        """Connects, sends nothing or half a line, and leaves."""
         exchange = Exchange(self.url, "/health")
         exchange.request = self.random.choice([b"", b"GET /hea"])
         writer = await exchange.send()

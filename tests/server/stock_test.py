@@ -27,7 +27,7 @@ DONE = {"status": "success"}
 
 
 class StockTest(StoreCase):
-    library = None  # that lets threads fail
+    library = None  # the library that lets threads fail
 
     def serve(self, hub, *words, **more):
         def begin():
@@ -49,7 +49,7 @@ class StockTest(StoreCase):
         return hub
 
     def pull(self, server, name, **more):
-        """The lines of a stream."""
+        """The lines of a streamed pull."""
         status, fields, text = server.exchange("POST", "/api/pull", {"model": name, **more})
         self.assertEqual((status, fields["Content-Type"]), (200, "application/x-ndjson"), text)
         return [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -77,12 +77,12 @@ class StockTest(StoreCase):
                              (f"pulling {digest[:12]}", f"sha256:{digest}", len(DATA)))
         self.assertEqual(progress[-1]["completed"], len(DATA))
         self.assertEqual(self.names(server), ["org/model:Q4_0"])
-        # No request has loaded it so far.
+        # No request has loaded a model so far.
         self.assertEqual(server.good("/api/ps")["models"], [])
         texts = {self.text(server, name) for name in
                  ("org/model:Q4_0", "org/model", "hf.co/org/model:q4_0", "model:latest", "model")}
         self.assertEqual(len(texts), 1)
-        # A model that is here is not fetched again.
+        # A model that is already here is not fetched again.
         whole = server.good("/api/pull", {"name": "org/model:Q8_0", "stream": False})
         self.assertEqual(whole, DONE)
         self.assertEqual(self.pull(server, "org/model:Q4_0")[1:], [DONE])
@@ -117,7 +117,7 @@ class StockTest(StoreCase):
         refused(500, "other", {"model": "org/other", "stream": False})
         refused(400, "model is missing", {}, "/api/delete", "DELETE")
         self.assertIn("org/model", self.pull(server, "org/model:Q5_0")[-1]["error"])
-        # A path is none of the cache, and stays.
+        # A model given by a path is not part of the cache, and stays.
         self.bad("serve", "--allow-pull", says=["--allow-pull works only when all models of "
                                                 "this machine are served: add --models, without "
                                                 "a folder"], code=2)
@@ -139,7 +139,7 @@ class StockTest(StoreCase):
             reply = connection.getresponse()
             self.assertEqual(json.loads(reply.readline()), {"status": "pulling manifest"})
             wait_for(lambda: hub.asked("cdn"), "the file was asked for")
-        # Another would wait for its turn for minutes.
+        # Another pull would wait minutes for its turn.
         hub.cdn_faults = []
         self.assertEqual(self.pull(server, "org/model:Q4_0")[-1], DONE)
 

@@ -1,5 +1,5 @@
-// The prefix cache of a stub of an engine: as many whole pages of a prompt count as computed as it
-// shares with the beginning of an earlier text, its prompt and its reply. Nothing is ever dropped.
+// The prefix cache of a stub of an engine. It counts as cached the whole pages that a prompt shares
+// with the beginning of an earlier text, which is a prompt with its reply. Nothing is ever evicted.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace hearth {
 
 class StubCache {
  public:
-  // The tokens of this prompt that are there. The last one never is, since its logits are wanted.
+  // Returns the number of this prompt's tokens that are cached. The last token never is, since its
+  // logits are needed.
   uint32_t find(std::span<const int32_t> prompt) const {
     size_t best = 0;
     for (const std::vector<int32_t>& text : texts_) {

@@ -1,11 +1,13 @@
-// stub_serve [PORT [worker|hold|turns|agents]]: the server before an engine that computes nothing:
-// tokens are there as soon as there is room for them. It shows what the HTTP side can do by itself,
-// and what it does where an engine fails: the prompts "throw", "no memory", "busy", "refuse" and
-// "fail" do as they say, "absurd" gives a token that there is not. With the second word `worker`
-// what the server's worker asks of it throws; with `hold` its model is being loaded until standard
-// input says or ends; with `turns` its chats reason and call tools, as they tell it to
-// (scripted_turn.h). With `agents` they do, and what has no script is answered by a word; the
-// model's name is `local`, what would be there already is counted (stub_cache.h), and the log is
+// stub_serve [PORT [worker
+// hold
+// turns
+// agents]]: the server with an engine that computes nothing. Tokens come as soon as there is room
+// for them. So it shows the HTTP side alone, and its reaction to a failing engine: the prompts
+// "throw", "no memory", "busy", "refuse" and "fail" act as named, and "absurd" gives a token that
+// does not exist. With `worker`, calls that the server's worker makes throw. With `hold` the model
+// is loading until standard input has a line or ends. With `turns` its chats reason and call tools,
+// as scripted (scripted_turn.h). With `agents` they do too, and a chat without a script is answered
+// by a word; the model's name is `local`, cached tokens are counted (stub_cache.h), and the log is
 // JSON.
 #include <fmt/format.h>
 
@@ -84,7 +86,7 @@ class StubBackend : public Backend {
     Request request;
     std::shared_ptr<ResultStream> stream;
     bool fails = false, absurd = false;
-    std::unique_ptr<ScriptedTurn> turn;  // null: it says the same word again and again
+    std::unique_ptr<ScriptedTurn> turn;  // null: the same word comes again and again
     bool over = false;
     uint32_t generated = 0, cached = 0;
     std::atomic<bool> cancelled{false};
@@ -98,7 +100,7 @@ class StubBackend : public Backend {
     changed_.notify_one();
   }
 
-  // Steps, each of a token for every text that has room for one.
+  // Runs steps. Each gives a token to every text that has room for one.
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {

@@ -1,5 +1,5 @@
-"""Turns of chats: reasoning, content and calls of tools, whole and as streams, from a stub of an
-engine that says what the conversation tells it to.
+"""Tests of turns of chats: reasoning, content and calls of tools, whole and streamed. The engine is
+a stub whose replies are in the conversation.
 
     python3 tests/server/turns_test.py --stub build/release/stub_serve
 """
@@ -14,7 +14,7 @@ PING_CALL = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
 
 
 def joined(chunks):
-    """The choices of a stream, as a whole reply has them, by their index."""
+    """The choices of a stream by index, in the form of a whole reply."""
     choices = {}
     for chunk in chunks:
         for one in chunk["choices"]:
@@ -52,7 +52,7 @@ class TurnsTest(ScriptedTest):
         return [json.loads(event) for event in events], fields
 
     def both(self, script, **body):
-        """The choice of a whole reply, which a stream must equal."""
+        """The choice of a whole reply. Asserts that the streamed one equals it."""
         body = {"messages": [say(script)], "tools": [READ, PING], **body}
         reply, _ = self.whole(body)
         chunks, _ = self.stream(body)

@@ -1,4 +1,4 @@
-"""What the server does where nobody can hear it: standard error closed, full, broken or unread."""
+"""Tests of the server with standard error closed, full, broken or unread."""
 
 import fcntl
 import json
@@ -24,7 +24,7 @@ def free_port():
 
 
 def unread_pipe():
-    """(reader, writer) of a pipe that takes no byte more, and holds little."""
+    """(reader, writer) of a pipe with a small buffer that is full."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, mmap.PAGESIZE)
     fill(writer)
@@ -41,10 +41,11 @@ def fill(writer):
 
 
 class UnheardTest(ServeCase):
-    """A server's answers and its end depend on nobody who listens."""
+    """A server's answers and its end do not depend on a reader of its messages."""
 
     def begin(self, stderr, *words):
-        """A process whose standard error is that descriptor, and its address; it answers."""
+        """Starts a process with this descriptor as standard error; returns it and its address once
+        it answers."""
         port = free_port()
         words = [*ServeCase.hearth, "serve", str(DEMO), "--ctx", "16384", "--kv-cache", "64MiB",
                  "--port", str(port), "--drain-timeout", "600", *words]
@@ -73,12 +74,13 @@ class UnheardTest(ServeCase):
         return reply
 
     def check(self, stderr, spoil=None):
-        """It serves, and ends well at SIGTERM with the text whole that is under way then."""
+        """Checks that it serves, and that SIGTERM ends it well after the text under way is
+        complete."""
         process, address = self.begin(stderr)
         if spoil:
             spoil()
         self.stream(address, 20).read()
-        # Nobody takes these tokens as fast as the signal comes.
+        # The tokens take longer than the signal, so the text is under way when it comes.
         reply = self.stream(address, 2000)
         process.send_signal(signal.SIGTERM)
         self.assertTrue(reply.read().endswith(b"data: [DONE]\n\n"))

@@ -1,9 +1,9 @@
-// Holds JSON values against the types of npm packages with TypeScript's own compiler: each is
-// written as `const v: T = VALUE;` in a file of strict TypeScript, and what the compiler says of
-// it is read.
+// Checks JSON values against the types of npm packages with TypeScript's own compiler. Each value
+// is written as `const v: T = VALUE;` in a file of strict TypeScript, and the compiler's messages
+// are parsed.
 //
-// The compiler tells one departure of an object at a time. So a member too many is taken out, one
-// that is missing or wrong becomes one that fits any type, and the rest is looked at again.
+// The compiler reports one departure of an object at a time. So an extra member is removed, a
+// missing or wrong one is replaced by one that fits any type, and the rest is checked again.
 
 import {dirname, join} from "node:path";
 import {fileURLToPath} from "node:url";
@@ -16,13 +16,13 @@ const options = {
   moduleResolution: ts.ModuleResolutionKind.NodeNext,
   lib: ["lib.es2022.d.ts", "lib.dom.d.ts", "lib.dom.asynciterable.d.ts"],
 };
-// Stands in a value for what fits any type.
+// A placeholder in a value for something that fits any type.
 const absent = "\u0000absent";
 const mostRounds = 40;
 
 function source(head, values) {
   const types = [...new Set(values.map(({type}) => type))];
-  // A type that is any, since a declaration was not found, would take every value.
+  // A type that is `any`, since a declaration was not found, would accept every value.
   const known = types.map((type, i) =>
     `const known${i}: 0 extends (1 & (${type})) ? "any" : "known" = "known";`);
   const consts = values.map(({type, value}, i) => {
@@ -46,7 +46,7 @@ class Compiler {
     this.host.fileExists = (name) => name === file || fileExists.call(this.host, name);
   }
 
-  // The source's tree, and what is wrong with it.
+  // Compiles the text; returns the source's tree and the diagnostics.
   compile(text) {
     this.text = text;
     this.program = ts.createProgram({rootNames: [file], options, host: this.host,
@@ -58,7 +58,7 @@ class Compiler {
   }
 }
 
-// The innermost node that begins there.
+// Returns the innermost node that begins at the position.
 function nodeAt(tree, position) {
   let found = tree;
   const visit = (node) => {
@@ -70,7 +70,7 @@ function nodeAt(tree, position) {
   return found;
 }
 
-// Returns which value a node belongs to, and the way to it from the value's root.
+// Returns the index of the value that a node belongs to, and the path to it from the value's root.
 function placeOf(node) {
   const path = [];
   let at = node;
@@ -85,7 +85,7 @@ function placeOf(node) {
   return name && {index: Number(name[1]), path};
 }
 
-// The last message of a chain says the most.
+// Returns the last message of a chain, which is the most specific.
 function lastOf(message) {
   if (typeof message === "string") return message;
   return message.next?.length ? lastOf(message.next[0]) : message.messageText;
@@ -96,7 +96,7 @@ const oneMissing = /^Property '(.+?)' is missing in type .* but required in type
 const someMissing =
     /missing the following properties from type '(.+?)': (.+?)(?:, and \d+ more\.)?$/s;
 
-// Reads a diagnostic: which members are missing or too much, and in which type.
+// Parses a diagnostic: the missing or extra members, and their type.
 function read(diagnostic) {
   const text = lastOf(diagnostic.messageText);
   const extra = text.match(extraMember);
@@ -107,8 +107,8 @@ function read(diagnostic) {
   return some ? {kind: "missing", names: some[2].split(", "), of: some[1]} : {};
 }
 
-// Mends a value where a diagnostic points, and gives the names of what it tells; nothing where it
-// points to the value as a whole.
+// Corrects a value where a diagnostic points, and returns the names of the departures; nothing if
+// it points to the value as a whole.
 function mend({index, path}, values, {kind, names, of}, message) {
   const root = values[index];
   let [owner, last] = [root, "value"];
@@ -128,10 +128,10 @@ function mend({index, path}, values, {kind, names, of}, message) {
   return names.map((name) => `${space}: ${kind} ${of}.${name}`);
 }
 
-// Checks {type, value, from}: `from` says where the value came from, `head` are the lines that
-// declare the types. Gives what departs, each with where it was seen first, under the names
-// "NAMESPACE: extra TYPE.MEMBER", "NAMESPACE: missing TYPE.MEMBER", or
-// "TYPE.MEMBER.MEMBER: WHAT THE COMPILER SAYS".
+// Checks {type, value, from}. `from` says where the value came from, and `head` has the lines that
+// declare the types. Returns the departures with the first place of each, under the names
+// "NAMESPACE: extra TYPE.MEMBER", "NAMESPACE: missing TYPE.MEMBER", or "TYPE.MEMBER.MEMBER: MESSAGE
+// OF THE COMPILER".
 export function check(head, given) {
   const compiler = new Compiler();
   const found = new Map();

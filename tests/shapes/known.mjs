@@ -1,5 +1,5 @@
 // Members that only the server's bodies and events have, or only the declarations, and why that is
-// well. A test fails where a departure is not here, and where one is here in vain.
+// right. A test fails if a departure is not listed here, or if a listed one does not occur.
 
 const nulls = "has to do with what is not served; null where it is there, and clients take what " +
               "is not there for null";

@@ -1,7 +1,7 @@
-// Every kind of body and stream event that the server sends beside OpenAI's and Anthropic's own
-// declarations, which are those of npm's `openai` and `@anthropic-ai/sdk`. A member of another type
-// or with another literal is an error, and so is one that is missing or that the declarations do
-// not have, but for those of the list `known`.
+// Checks every kind of body and stream event that the server sends against OpenAI's and Anthropic's
+// own declarations, which are those of npm's `openai` and `@anthropic-ai/sdk`. A member of another
+// type or with another literal is an error. So is a missing or undeclared member, except those in
+// the list `known`.
 
 import assert from "node:assert/strict";
 import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
@@ -14,7 +14,7 @@ import {known} from "./known.mjs";
 
 const head = ['import OpenAI from "openai";', 'import Anthropic from "@anthropic-ai/sdk";'];
 const openAIError = "{error: OpenAI.ErrorObject}";
-// The client asks for base64 by itself and decodes it.
+// The client asks for base64 on its own and decodes it.
 const base64Embeddings = `Omit<OpenAI.CreateEmbeddingResponse, "data"> & {
     data: (Omit<OpenAI.Embedding, "embedding"> & {embedding: string})[]}`;
 const chat = {path: "/v1/chat/completions", whole: "OpenAI.ChatCompletion",
@@ -30,7 +30,7 @@ const values = [];   // {type, value, from}
 const counts = {bodies: 0, events: 0};
 let teller;   // the demo model, which tells stories and embeds
 let caller;   // the demo model behind a template with tools and reasoning
-let stub;     // says what its chats tell it to
+let stub;     // its replies are in its chats
 
 before(async () => {
   teller = await Hearth.start("--embed", demo, "--pooling", "mean");
@@ -62,7 +62,7 @@ async function stream(api, to, fields) {
   const all = [];
   for await (const event of events(reply)) if (event !== "[DONE]") all.push(event);
   for (const event of all) {
-    // A ping is read before the events that are declared; it has no more than its type.
+    // A ping comes before the declared events; it has only its type.
     if (event.type === "ping") assert.deepEqual(event, {type: "ping"});
     else keep("events", event.error ? api.error : api.event, event, from);
   }
@@ -141,7 +141,7 @@ test("embeddings and models", limit, async () => {
   const embed = async (fields, type) => body(type, await teller.post("/v1/embeddings", fields),
                                              `/v1/embeddings ${JSON.stringify(fields)}`);
   const floats = await embed({input, encoding_format: "float"}, "OpenAI.CreateEmbeddingResponse");
-  // A vector's numbers are all alike; the compiler need not look at each.
+  // The numbers of a vector are alike, so the compiler checks only a few.
   for (const one of floats.data) one.embedding.length = 8;
   await embed({input: "a fox", encoding_format: "base64"}, base64Embeddings);
   const list = await body("OpenAI.PageResponse<OpenAI.Model>", await teller.fetch("/v1/models"),
@@ -262,7 +262,7 @@ test("what is refused", limit, async () => {
   const headers = {Authorization: "Bearer sesame"};
   for (const api of [chat, messages]) {
     await refused(api, guarded, {}, 401);
-    // A request that is refused before it was read as HTTP has one form for all.
+    // A request that is refused before it was read as HTTP gets the same form for all APIs.
     await refused({...api, error: openAIError}, guarded, {messages: "x".repeat(2000)}, 413,
                   {headers});
   }

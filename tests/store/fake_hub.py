@@ -1,11 +1,11 @@
-"""A hub of models as its clients meet it, on two ports of this machine: one answers what is asked
-of the hub, the other stands for the network that large files come from.
+"""A fake hub of models on two ports of this machine. One answers as the hub does, the other plays
+the network that serves large files.
 
     with FakeHub({"m-Q4_K_M.gguf": data}) as hub:
         hub.endpoint                  # for HF_ENDPOINT
         hub.cdn_faults.append(cut(7)) # what happens to the next request there
 
-A fault is a function of the reply that would be sent, which changes it. Every request is kept.
+A fault is a function that changes the reply about to be sent. Every request is kept.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LARGE = 1000  # bytes from which on a file has a SHA-256 and lies elsewhere
+LARGE = 1000  # size from which on a file has a SHA-256 and is on the other port
 COMMIT = "c" * 40
 
 
@@ -36,7 +36,7 @@ class Reply:
 
 
 def cut(after):
-    """The connection ends after so many bytes of the body."""
+    """A fault: the connection ends after this many bytes of the body."""
     def fault(reply):
         reply.cut = after
     return fault
@@ -61,7 +61,7 @@ def drip(seconds):
 
 
 def flip(at):
-    """One bit of the body is another."""
+    """A fault: one bit of the body is flipped."""
     def fault(reply):
         body = bytearray(reply.body)
         if body:
@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer()
 
     def do_POST(self):
-        """What the client of npm asks of paths."""
+        """Answers the question about paths that npm's client asks."""
         length = int(self.headers.get("Content-Length", 0))
         paths = json.loads(self.rfile.read(length))["paths"]
         hub = self.server.hub
@@ -139,10 +139,10 @@ class FakeHub:
         self.repo, self.commit, self.files, self.page = repo, commit, dict(files), page
         self.requests, self.hub_faults, self.cdn_faults = [], [], []
         self.lock = threading.Lock()
-        self.token = None  # that the repository wants
-        self.entries = None  # of the list of files, where others than those of the files
-        self.signature = 0  # of the addresses that are good; others have expired
-        self.wants_ranges = True  # of large files, as hubs do above some ten GB
+        self.token = None  # the token that the repository requires
+        self.entries = None  # entries of the list of files, if not those of the files
+        self.signature = 0  # signature of the valid addresses; others have expired
+        self.wants_ranges = True  # for large files, as hubs do above some ten GB
         self.servers = []
 
     def __enter__(self):
@@ -234,7 +234,7 @@ def main():
     """fake_hub.py NAME=FILE ...: prints the hub's address, and ends with its standard input."""
     files = dict(word.split("=", 1) for word in sys.argv[1:])
     with FakeHub({name: Path(path).read_bytes() for name, path in files.items()}) as hub:
-        hub.wants_ranges = False  # published clients ask without one
+        hub.wants_ranges = False  # published clients ask without a range
         print(hub.endpoint, flush=True)
         sys.stdin.read()
 

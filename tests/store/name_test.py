@@ -1,4 +1,4 @@
-"""Names where MODEL stands, and the stores that they are found in."""
+"""Tests of names in place of MODEL, and of the stores in which they are found."""
 
 import json
 import os

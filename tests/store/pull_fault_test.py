@@ -1,4 +1,5 @@
-"""`hearth pull` beside hubs that fail, lie and attack, and processes that end at any moment."""
+"""Tests of `hearth pull` with hubs that fail, lie and attack, and with processes killed at any
+moment."""
 
 import fcntl
 import os
@@ -159,7 +160,7 @@ class FaultTest(StoreCase):
             self.check_bytes({NAME: DATA})
             process.kill()
             process.wait(TIMEOUT)
-            # One of another program has the lock of the file.
+            # Another program holds the lock of the file.
             blob = os.path.basename(os.readlink(self.snapshot() / NAME))
             with (self.cache / f".locks/models--org--model/{blob}.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)

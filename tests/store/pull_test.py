@@ -1,4 +1,4 @@
-"""`hearth pull`: what it fetches, and how."""
+"""Tests of the files that `hearth pull` fetches, and how."""
 
 import json
 import os
@@ -12,14 +12,14 @@ DATA = DEMO.read_bytes()
 
 
 def of_architecture(name):
-    """The demo model, but for what it says of its architecture, whose name is as long."""
+    """The demo model with another architecture's name of equal length."""
     key = b"general.architecture" + struct.pack("<IQ", 8, len(name))
     at = DATA.index(key) + len(key)
     return DATA[:at] + name + DATA[at + len(name):]
 
 
 def of_unknown_type():
-    """The demo model, but for the type of a tensor."""
+    """The demo model with an unknown type of one tensor."""
     name = b"token_embd.weight"
     at = DATA.index(struct.pack("<Q", len(name)) + name) + 8 + len(name)
     dims, = struct.unpack_from("<I", DATA, at)
@@ -43,7 +43,7 @@ class PullTest(StoreCase):
             self.assertTrue(all(h["Accept-Encoding"] == "identity" and "Range" in h
                                 for h in ranges))
             self.check_nothing_outside()
-            # Once more: one request, and no bytes.
+            # The second pull makes one request and fetches no bytes.
             before = len(hub.requests)
             told = json.loads(self.good("pull", "org/model", "--json", hub=hub))
             self.assertEqual((told["fetched"], told["name"]), (0, "org/model:Q4_K_M"))
@@ -61,7 +61,7 @@ class PullTest(StoreCase):
                              {"config.json", "tokenizer.json", "model.safetensors"})
             self.assertGreaterEqual(len(hub.asked("hub", "/tree/")), 4)
             self.check_bytes({path: files[path] for path in told["files"]})
-            # Once more: the list of files tells that it is whole, and no bytes come.
+            # The second pull finds in the list of files that all is complete, and fetches no bytes.
             before = len(hub.requests)
             told = json.loads(self.good("pull", "org/model", "--json", hub=hub))
             self.assertEqual(told["fetched"], 0)
@@ -149,7 +149,7 @@ class ChoiceTest(StoreCase):
 
     def test_a_list_predicts_rates_from_one_header(self):
         files = {"m-Q4_0.gguf": DATA, "m-Q8_0.gguf": DATA + b"\0" * len(DATA)}
-        # A machine with a little cache, beside which rates of memory are soon measured.
+        # The machine has a small cache, so that rates of memory are measured quickly.
         machine = {"HWLOC_THISSYSTEM": "1",
                    "HWLOC_SYNTHETIC": "numa:1 l3:1(size=1048576) core:1 pu:1(indexes="
                                       f"{min(os.sched_getaffinity(0))})"}

@@ -1,4 +1,4 @@
-"""What tests of the store share: a cache of their own, and the program beside a fake hub."""
+"""The base of tests of the store: a cache of their own, and the program with a fake hub."""
 
 import hashlib
 import os
@@ -55,7 +55,7 @@ class StoreCase(unittest.TestCase):
         return self.repo() / "snapshots" / COMMIT
 
     def check_bytes(self, files):
-        """What lies in the snapshot is what the hub has, and every blob has its own digest."""
+        """Checks that the snapshot has the hub's bytes, and that every blob has its own digest."""
         for path, data in files.items():
             self.assertEqual((self.snapshot() / path).read_bytes(), data, path)
         for blob in (self.repo() / "blobs").iterdir():
@@ -63,6 +63,6 @@ class StoreCase(unittest.TestCase):
                 self.assertEqual(hashlib.sha256(blob.read_bytes()).hexdigest(), blob.name)
 
     def check_nothing_outside(self):
-        """Nothing was written but the cache."""
+        """Checks that only the cache was written."""
         found = {path.name for path in self.home.iterdir()}
         self.assertLessEqual(found, {".cache"})

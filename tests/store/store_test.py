@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tests of models by name: `hearth pull`, `list`, `remove`, and names where MODEL stands, beside a
-fake hub on this machine.
+"""Tests of models by name with a fake hub on this machine: `hearth pull`, `list`, `remove`, and
+names in place of MODEL.
 
     store_test.py --hearth build/release/hearth [--kills N] [TestCase.test...]
 
---kills: how many times one pull is cut or killed at random.
+--kills: how many times a pull is cut or killed at random.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-// This test makes schedules that chance hardly ever gives: flags, barriers, chunk counters and
-// whole graphs are run by more threads than there are cores, which dawdle at random at every delay
-// point (threads/delay_point.h) and in every op. Everything written is a hash of who wrote it and
-// when, and every reader knows the hash it must find: a value that is old, new too early or torn
-// shows. A wake-up that is lost hangs the test, which ends by ctest's limit.
+// Makes schedules that hardly ever occur by chance. Flags, barriers, chunk counters and whole
+// graphs are run by more threads than there are cores. The threads delay at random at every delay
+// point (threads/delay_point.h) and in every op. Everything written is a hash of its writer and
+// time, and every reader knows the hash it must find. So a value that is old, new too early or torn
+// is detected. A lost wake-up hangs the test, which ctest's limit then ends.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -35,8 +35,8 @@ uint32_t hash(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return static_cast<uint32_t>(h >> 32);
 }
 
-// Returns chance that needs no state: the last digits of the clock. Orders of events are no
-// function of a seed anyway.
+// Returns random bits without state: the last digits of the clock. The order of events does not
+// depend on a seed anyway.
 uint32_t chance() noexcept {
   auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return hash(static_cast<uint32_t>(now), static_cast<uint32_t>(gettid()), 0, 0);
@@ -52,7 +52,7 @@ void dawdle() noexcept {
   }
 }
 
-// A record of plain memory that is written before a flag is posted and read behind it.
+// A record of plain memory that is written before a flag is posted and read after it.
 class Record {
  public:
   void write(uint32_t epoch) {
@@ -85,8 +85,8 @@ void on_threads(uint32_t count, const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// One thread tells the others, who answer by flags of their own: first by post(), to one flag that
-// all wait on, or by post_all(), to one each. Epochs begin shortly before they wrap.
+// One thread notifies the others, which answer by flags of their own. It uses post() on one flag
+// that all wait for, or post_all() on one flag each. Epochs begin shortly before they wrap.
 void tell_and_answer(uint32_t readers, bool each) {
   std::vector<Flag> told(each ? readers : 1), answers(readers);
   std::vector<Flag*> all;
@@ -158,8 +158,8 @@ TEST(SyncFuzz, ChunksAreClaimedOnce) {
 
 constexpr uint32_t kChunk = 16, kPieces = 6, kWidth = kChunk * kPieces;
 
-// A tagged value holds, once it is written, the hash of the run, of the node that wrote it, of its
-// group, and of the element.
+// A value whose written elements hold the hash of the run, of the node that wrote it, of its group,
+// and of the element.
 struct Tagged {
   ValueId value;
   uint32_t node, group;
@@ -169,9 +169,10 @@ uint32_t* words(ExecutionContext& context, ValueId id) {
   return reinterpret_cast<uint32_t*>(context.f32(id));
 }
 
-// An op that looks at all its inputs, then writes its part of its outputs: chunks that threads of
-// the group claim and tell in order, or, of all groups' values, elements dealt to the workers of
-// all groups. Then it looks at its inputs once more: nobody may write there before all are done.
+// An op that checks all its inputs, then writes its part of its outputs. These are chunks that
+// threads of the group claim and report in order, or, for values of all groups, elements dealt to
+// the workers of all groups. Then it checks its inputs once more, since no thread may overwrite
+// them before all are done.
 class TaggedOp : public Op {
  public:
   TaggedOp(std::vector<Tagged> in, std::vector<Tagged> out, bool dealt,
@@ -206,7 +207,7 @@ class TaggedOp : public Op {
   }
 
  private:
-  // Counts the wrong ones among the first `width` elements.
+  // Counts the wrong elements among the first `width`.
   void look_at(ExecutionContext& context, uint32_t run, const Tagged& in,
                uint32_t width) const noexcept {
     const uint32_t* found = words(context, in.value);
@@ -226,8 +227,8 @@ class TaggedOp : public Op {
   std::atomic<uint64_t>& wrong_;
 };
 
-// Makes a plan of groups of unequal sizes: each works on a shard, or on a part of one, or one group
-// on all shards. Their members stand in any order, and some rest.
+// Makes a plan of groups of unequal sizes. Each group works on a shard or on a part of one, or one
+// group on all shards. Their members stand in any order, and some rest.
 Plan random_plan(std::mt19937& random, uint32_t groups) {
   Plan plan;
   plan.sync = random() % 3 == 0 ? GroupSync::kLockstep : GroupSync::kAsync;
@@ -251,7 +252,7 @@ Plan random_plan(std::mt19937& random, uint32_t groups) {
   return parse_plan(plan_text(plan));
 }
 
-// Makes layers of random nodes, with a reduce in each, as models have.
+// Makes layers of random nodes. Each has a reduce, as in models.
 class GraphMaker {
  public:
   GraphMaker(const Plan& plan, std::mt19937& random, std::atomic<uint64_t>& wrong)
@@ -299,7 +300,7 @@ class GraphMaker {
     return std::make_unique<TaggedOp>(std::move(in), std::move(out), is_dealt, wrong_);
   }
 
-  // Appends a node where each group reads its own value, or in a reduce all values.
+  // Appends a node where each group reads its own value; in a reduce each reads all values.
   Values parallel(Mode mode, const Values& in) {
     Values out = make_values(groups());
     std::vector<std::unique_ptr<Op>> ops;
@@ -327,7 +328,8 @@ class GraphMaker {
     return out;
   }
 
-  // Appends two nodes with no barrier between them, since the second reads nothing of the first.
+  // Appends two nodes without a barrier between them, since the second does not read the first's
+  // output.
   void apart() {
     Values first = parallel(Mode::kParallel, now_);
     builder_.no_barrier();
@@ -364,7 +366,7 @@ class GraphMaker {
   uint32_t node_ = 0;
 };
 
-// Runs the graph with a number of its own for the run; some runs are abandoned at a layer.
+// Runs the graph with `number` as the run's number. Some runs are abandoned at a layer.
 bool run_graph(Executor& executor, ExecutionContext& context, std::mt19937& random,
                int32_t number) {
   std::vector<int32_t> tokens = {number};

@@ -1,5 +1,6 @@
-"""Random conversations, with all that people send. Everything of a request that is not ASCII is
-drawn from FOREIGN_LETTERS, which no template holds, so that its bytes can be found in an output."""
+"""Random conversations with everything that clients send. All characters of a request that are not
+ASCII come from FOREIGN_LETTERS. No template has these, so the request's bytes can be found in an
+output."""
 
 FOREIGN_LETTERS = "йжΣςßßǅŉ日本語한😀𝒳ﬁİıéñ"
 HOSTILE = [

@@ -1,4 +1,5 @@
-"""Jinja as the library transformers sets it up for chat templates, the reference of the tests."""
+"""Jinja with the setup of the library transformers for chat templates: the reference of the tests.
+"""
 
 import copy
 import datetime
@@ -12,7 +13,7 @@ NOW = datetime.datetime(2024, 7, 5, 14, 3, 9)
 
 
 class Generation(jinja2.ext.Extension):
-    """The tag `generation`, which marks what an assistant wrote."""
+    """The tag `generation`, which marks an assistant's text."""
 
     tags = {"generation"}
 
@@ -52,12 +53,12 @@ class Reference:
         self.compiled = {}
 
     def render(self, case):
-        """("text", what came out) or ("error", why not)."""
+        """("text", the output) or ("error", the reason)."""
         source = case["source"]
         try:
             if source not in self.compiled:
                 self.compiled[source] = self.env.from_string(source)
             return "text", self.compiled[source].render(
                 **copy.deepcopy({**case["request"], **case["own"]}))
-        except Exception as error:  # whatever Python makes of it
+        except Exception as error:  # any error that Python raises
             return "error", f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Small random templates over everything that is supported, with arguments at the edges."""
+"""Small random templates over all supported features, with edge cases as arguments."""
 
 ATOMS = [
     "0", "1", "-1", "2", "7", "-7", "3.0", "2.5", "-0.5", "1e16", "1e-5", "1000", "true",

@@ -1,10 +1,9 @@
-// Renders templates for template_test.py, which compares with Jinja: reads lines of JSON from the
-// file named first,
-//   {"source": "...", "request": {...}, "own": {...}}
-// and writes one to the file named second for each: {"text": "...", "foreign": [[begin, end], ...]}
-// or {"error": "..."}. The clock stands still. Where the environment's HEARTH_PROBE_VOCABULARY
-// names a GGUF file, "ids" are the text's tokens with these foreign bytes and "whole" those
-// without.
+// Renders templates for template_test.py, which compares them with Jinja. Reads lines of JSON from
+// the first file,
+//    {"source": "...", "request": {...}, "own": {...}}
+// and writes a line for each to the second: {"text": "...", "foreign": [[begin, end], ...]} or
+// {"error": "..."}. The clock stands still. If HEARTH_PROBE_VOCABULARY in the environment names a
+// GGUF file, "ids" are the text's tokens with these foreign bytes, and "whole" its tokens without.
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <boost/json/value_from.hpp>
@@ -85,7 +84,7 @@ class Probe {
   std::map<std::string, ChatTemplate> templates_;
 };
 
-// The texts of all control tokens.
+// Prints the texts of all control tokens.
 int print_controls(const char* vocabulary) {
   auto tokenizer = Tokenizer::from_source(ModelSource::open(vocabulary, {}));
   boost::json::array controls;

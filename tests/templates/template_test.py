@@ -1,10 +1,10 @@
-"""Chat templates beside Jinja: the same text, or both refuse.
+"""Compares chat templates with Jinja: both give the same text, or both refuse.
 
     template_test.py --probe build/release/bin/template_probe [--emulator qemu-aarch64]
 
-Templates in the style of published ones, 25 here and those of `turns`, over 1,000 random
-conversations, thousands of small random templates over everything that is supported, and what a
-stranger's words may not do.
+The tests use templates in the style of published ones (25 here and those of `turns`) over 1,000
+random conversations, and thousands of small random templates over all supported features. They also
+check that a request's text cannot act as control tokens.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SNIPPETS = 4000
 
 
 def probe(cases, vocabulary=None):
-    """What the program makes of them: one line of JSON each, in one process."""
+    """The program's results for the cases: one line of JSON each, in one process."""
     with tempfile.TemporaryDirectory() as folder:
         asked, told = Path(folder, "cases"), Path(folder, "answers")
         asked.write_text("".join(json.dumps(case) + "\n" for case in cases))
@@ -50,15 +50,16 @@ def tokens_of(answer):
 
 class TemplateTest(unittest.TestCase):
     def compare(self, cases):
-        """Returns how many gave a text, both refused, or need what is not supported."""
+        """Returns the numbers of cases that gave a text, that both refused, and that need
+        unsupported features."""
         reference = Reference()
         counts = {"text": 0, "error": 0, "unsupported": 0}
         wrong = []
         for case, answer in zip(cases, probe(cases), strict=True):
             kind, expected = reference.render(case)
             counts[kind] += 1
-            # Jinja computes constants beforehand, where slices of numbers are undefined; the text
-            # of functions and generators holds an address; there are no complex numbers.
+            # These cases differ: Jinja folds constants, where slices of numbers are undefined. The
+            # text of functions and generators holds an address. There are no complex numbers.
             unlike = "is not supported|cannot be sliced|cannot be printed|raised to a fraction"
             if re.search(unlike, answer.get("error", "")):
                 counts["unsupported"] += 1
@@ -104,7 +105,8 @@ class TemplateTest(unittest.TestCase):
         self.assertLess(counts["unsupported"], OPTIONS.snippets // 20)
 
     def test_what_a_stranger_wrote_is_known(self):
-        """Letters that only requests hold are in the ranges, and the ranges are in order."""
+        """Letters that only requests have are in the foreign ranges, and the ranges are in order.
+        """
         for case, answer in zip(cases := self.conversations(), probe(cases), strict=True):
             if "text" not in answer:
                 continue

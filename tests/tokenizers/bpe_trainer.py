@@ -5,8 +5,8 @@ import heapq
 
 
 def learn(words, most):
-    """`words`: counts by word. At most `most` merges, (left, right), the most frequent pair first,
-    of equal ones the one that sorts first."""
+    """`words`: counts by word. At most `most` merges, (left, right). The most frequent pair comes
+    first; among equals the one that sorts first."""
     symbols = [(list(word), count) for word, count in sorted(words.items())]
     counts, places = collections.Counter(), collections.defaultdict(set)
     for i, (word, count) in enumerate(symbols):

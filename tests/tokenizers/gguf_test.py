@@ -1,5 +1,5 @@
-"""A vocabulary in a GGUF file beside the same one as tokenizer.json: the same ids, and the name of
-a pre-tokenizer that `hearth quantize` finds for what the second says.
+"""Compares a vocabulary in a GGUF file with the same one as tokenizer.json: the ids are the same,
+and `hearth quantize` finds the pre-tokenizer's name from the latter.
 
     gguf_test.py --probe build/release/bin/tokenizer_probe [--texts 400]
 
@@ -45,7 +45,8 @@ def cuts(*steps):
 
 GPT2 = made.byte_level()
 DIGITS_GPT2 = made.sequence(made.digits(True), made.byte_level())
-# Name of the pre-tokenizer: the steps, the normaliser, whether whole pieces become their token.
+# Name of the pre-tokenizer: its steps, its normaliser, and whether a whole piece that is a token
+# stays one.
 FAMILIES = {
     "gpt-2": (GPT2, None, False),
     "phi-2": (GPT2, None, False),
@@ -70,14 +71,15 @@ FAMILIES = {
     "deepseek-coder": (cuts(*map(made.split, made.DEEPSEEK_CODER), made.digits(True)), None, False),
 }
 
-# Families whose names are found by another that stands for the same.
+# Families that are found under another name with the same meaning.
 FOUND_AS = {"phi-2": "gpt-2", "olmo": "mpt", "glm4": "llama-bpe", "stablelm2": "qwen2",
             "deepseek-r1-qwen": "qwen2", "minimax-m2": "gpt-4o", "joyai-llm": "deepseek-v3",
             "granite-docling": "gpt-2", "hunyuan": "megrez"}
 
 
 def decomposed(rng, text):
-    """Whole, in parts, or with marks in another order: all the same text in NFC."""
+    """The text in NFC or NFD, partly decomposed, or with marks in another order. All are equal in
+    NFC."""
     form = rng.choice(["NFC", "NFD", "some", "mixed"])
     if form in ("NFC", "NFD"):
         return unicodedata.normalize(form, text)
@@ -118,7 +120,7 @@ class GgufTest(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = Path(cls.temporary.name)
         plain = peer_test.own_lines()
-        # Composed and decomposed accents and syllables are among what the vocabulary has learnt.
+        # The vocabulary has learnt composed and decomposed accents and syllables too.
         letters = [f"{word} caf\u00e9 na\u00efve cafe\u0301 \u1112\u1161\u11ab\u1100\u1173\u11af "
                    "\ud55c\uae00" for word in ("the", "of", "and")] * 20
         cls.learnt = made.Learnt([*plain, *letters], OPTIONS.merges)
@@ -138,7 +140,7 @@ class GgufTest(unittest.TestCase):
         return [json.loads(line)["ids"] for line in done.stdout.split(b"\n")[:-1]]
 
     def write(self, pre):
-        """The files of a family."""
+        """Writes the files of a family."""
         steps, normalizer, whole = FAMILIES[pre]
         base = self.learnt.byte_level_model(ignore_merges=whole)
         tokens = made.added(base, SPECIAL)
@@ -158,7 +160,8 @@ class GgufTest(unittest.TestCase):
                 self.assertEqual(unlike[:3], [], f"so many texts of {len(found)}: {len(unlike)}")
 
     def test_marks_in_place_of_spaces(self):
-        """Gemma 4: characters are merged, nothing is cut, and a rare one is its bytes."""
+        """Gemma 4: characters are merged, text is not cut into pieces, and a rare character becomes
+        its bytes."""
         base = self.learnt.marked_model(fuse_unk=True)
         tokens = made.added(base, [*SPECIAL, ("<unk>", ["special"])])
         folder, gguf = self.folder / "tokenizer.json", self.folder / "vocabulary.gguf"

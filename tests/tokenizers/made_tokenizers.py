@@ -1,5 +1,5 @@
-"""Makes tokenizer.json files of many kinds, as the models that use them have them: the patterns
-are those that such models publish, the vocabularies are learnt from lines of text."""
+"""Makes tokenizer.json files of many kinds of models. The patterns are those that such models
+publish; the vocabularies are learnt from lines of text."""
 
 import base64
 import collections
@@ -31,7 +31,7 @@ DEEPSEEK3 = [r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
 DEEPSEEK_CODER = ["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+",
                   "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"]
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
-# Patterns that Oniguruma writes otherwise than PCRE2, or that mean something else there.
+# Patterns that Oniguruma spells differently from PCRE2, or that mean something else there.
 ODD_PATTERNS = [
     r"\w+", r"\W+", r"\b", r"\B", r"\s+$", r"^\s*", r"\d*", r"(?=\p{Lu})", r"[\w&&[^\d_]]+",
     r"[a-z[0-9]]+", r"[^\S\n]+", r"\h{2}", r"\p{Han}+", r"\p{^L}+", r"\P{L}", r"[[:punct:]]+",
@@ -42,7 +42,7 @@ FULL_PATTERNS = [r"\s+$", r"\w\b", r"[\w&&[^\d_]]{3}", r"\h{2}", r"\p{Han}", r"[
 
 
 def byte_letters():
-    """The printable character that stands for each byte, as GPT-2 has them."""
+    """The printable character that stands for each byte, by GPT-2's table."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = itertools.count(0x100)
     return [chr(byte) if byte in plain else chr(next(others)) for byte in BYTES]
@@ -56,13 +56,13 @@ def spell(text):
 
 
 def words_of(lines):
-    """Words with the space before them, and how often they stand in the lines."""
+    """Words with the space before them, and their counts in the lines."""
     return collections.Counter(word for line in lines
                                for word in re.findall(r" ?\w+| ?[^\w\s]+|\s+", line))
 
 
 class Learnt:
-    """What the vocabularies are made of, learnt once."""
+    """The parts of the vocabularies, learnt once."""
 
     CHARACTERS = 120
 
@@ -123,7 +123,7 @@ def metaspace(**settings):
 
 
 def added(base, tokens):
-    """`tokens`: (text, flags that are set)."""
+    """Adds `tokens`: (text, names of the flags that are set)."""
     known = base["vocab"]
     ids = itertools.count(len(known))
     return [{"id": known[text] if text in known else next(ids), "content": text,
@@ -162,7 +162,7 @@ SPM_DECODER = sequence(replace(MARK, " "), {"type": "ByteFallback"}, {"type": "F
 
 
 def of_models(learnt):
-    """Tokenizers as models have them, by name."""
+    """Tokenizers like those of models, by name."""
     plain = learnt.byte_level_model()
     whole = learnt.byte_level_model(pairs=True, ignore_merges=True)
     marked = learnt.marked_model(fuse_unk=True)
@@ -222,7 +222,8 @@ def random_step(rng):
 
 
 def random_normalizer(rng):
-    """No pattern here matches nothing: the original crashes on what such a one inserts."""
+    """A random normalizer. No pattern matches the empty text, since the original crashes on the
+    inserts."""
     steps = [rng.choice([{"type": "NFC"}, {"type": "Prepend", "prepend": rng.choice([MARK, "ab"])},
                          replace(" ", MARK),
                          replace(rng.choice(FULL_PATTERNS), rng.choice(["e", "__"]), "Regex")])
@@ -231,7 +232,7 @@ def random_normalizer(rng):
 
 
 def at_random(learnt, rng, count):
-    """Tokenizers of steps that no model has, to try what they mean together."""
+    """Tokenizers of steps that no model combines, to test their meaning together."""
     plain, marked = learnt.byte_level_model(), learnt.marked_model()
     made = {}
     for i in range(count):
@@ -239,15 +240,15 @@ def at_random(learnt, rng, count):
         base, decoder = marked, SPM_DECODER
         if rng.random() < 0.5:
             base, decoder = plain, byte_level()
-            # Marks put between letters for bytes are no tokens.
+            # Marks inserted between letters for bytes are not tokens.
             last = max((i + 1 for i, step in enumerate(steps) if step["type"] == "Metaspace"),
                        default=0)
             steps.insert(rng.randint(last, len(steps)),
                          byte_level(rng.random() < 0.5, rng.random() < 0.3))
         normalizer = random_normalizer(rng)
         tokens = added(base, rng.sample(SPECIAL, rng.randint(0, 4)))
-        # The original beginning of a text is not kept through a step that removes it, so "first" is
-        # no question.
+        # The original loses the beginning of a text at a step that removes it, so "first" is not
+        # tested.
         for step in steps if "Regex" in json.dumps(normalizer) else []:
             if step.get("prepend_scheme") == "first":
                 step["prepend_scheme"] = "always"

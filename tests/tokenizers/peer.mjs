@@ -1,5 +1,5 @@
-// Token ids of other tokenizers: reads lines of JSON, each a text, and writes for each
-// {"ids": [...], "text": "..."}.
+// Prints token ids of other tokenizers. Reads lines of JSON, each a text, and writes {"ids": [...],
+// "text": "..."} for each.
 //   node peer.mjs NODE_MODULES json TOKENIZER.json        Hugging Face's tokenizers
 //   node peer.mjs NODE_MODULES ranks RANKS PATTERN        tiktoken, with ranks and pattern of files
 import { readFileSync } from 'node:fs';

@@ -1,12 +1,11 @@
-"""Tokenizers of folders beside Hugging Face's own (Rust) and tiktoken: the same ids.
+"""Compares tokenizers of folders with Hugging Face's own (Rust) and tiktoken: the ids are the same.
 
     peer_test.py --probe build/release/bin/tokenizer_probe --modules NODE_MODULES
                  [--texts 10000] [--random 20] [--json FILE ...] [--encodings]
 
-npm's packages are those of package-lock.json. tokenizer.json files are made of the project's own
-text, as many kinds of models have them and of steps put together at random; `--json` names others
-to compare with. Without `--encodings` tiktoken runs with ranks made here, with it also with those
-that come with it.
+npm's packages are those of package-lock.json. The tokenizer.json files are made of the project's
+own text, some like those of many kinds of models and some of random steps. `--json` names further
+files. tiktoken runs with ranks made here; with `--encodings` it also runs with its own.
 """
 
 import argparse
@@ -24,7 +23,7 @@ import odd_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-# Pictures, an ideograph, a capital, digits and a mark that Unicode 15 and 16 added.
+# Emoji, an ideograph, a capital, digits and a mark that Unicode 15 and 16 added.
 NEWER = "a \U0001fae8!b \U0001fadc\U0001fadc1 \U00031350\u65e5 x\ua7cby 3\U00010d414 e\u0897"
 BREAKS = ["\n", "\r\n", "\n\n", " \n ", "\n\t", "\u2028"]
 
@@ -37,7 +36,8 @@ def own_lines():
 
 
 def known(text):
-    """Without characters newer than Python's tables, which the libraries may know or not."""
+    """The text with characters newer than Python's tables replaced, since the libraries may not
+    know them."""
     return "".join("?" if unicodedata.category(c) == "Cn" else c for c in text)
 
 

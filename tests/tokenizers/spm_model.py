@@ -1,8 +1,8 @@
-"""Reads what SentencePiece's trainer writes, and writes it as a GGUF vocabulary.
+"""Reads files of SentencePiece's trainer, and writes them as GGUF vocabularies.
 
 A .model file is a protocol buffer (https://protobuf.dev/programming-guides/encoding) of the message
-ModelProto, whose fields SentencePiece's sentencepiece_model.proto numbers. Only those that a
-tokenizer needs are looked at.
+ModelProto, whose fields SentencePiece's sentencepiece_model.proto numbers. Only the fields that a
+tokenizer needs are read.
 """
 
 import base64
@@ -31,7 +31,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """(number, value) of every field of a message; numbers that are no varint stay bytes."""
+    """(number, value) of every field of a message. Values that are not varints stay bytes."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -66,14 +66,14 @@ def read(path):
 
 
 def xlm_order(model):
-    """The ids of the model in the order of XLM-RoBERTa's vocabulary, in which files of such models
-    have their tokens: <s>, a padding token that the model lacks (None), </s>, <unk>, the others."""
+    """The ids of the model in the order of XLM-RoBERTa's vocabulary, which files of such models
+    use: <s>, a padding token that the model lacks (None), </s>, <unk>, then the others."""
     unk, bos, eos = 0, 1, 2
     return [bos, None, eos, unk, *range(3, len(model.pieces))]
 
 
 def write_gguf(path, model, order, as_base64):
-    """`order`: the model's id of every token of the file."""
+    """Writes the file. `order`: the model's id of every token of the file."""
     pieces = [("<pad>", 0.0, CONTROL) if i is None else model.pieces[i] for i in order]
     charsmap = array(ValueType.UINT8, list(model.charsmap))
     if as_base64:

@@ -1,13 +1,15 @@
 // Tokenizes for peer_test.py, which compares with other tokenizers, and for gguf_test.py, which
-// compares files: reads lines of JSON, each a text as a string, and writes for each {"ids": [...],
-// "text": "..."}: its tokens, control tokens taken for what they are, and the text that they decode
-// to without these.
+// compares files. Reads lines of JSON, each a text as a string, and writes for each {"ids": [...],
+// "text": "..."}: its tokens, with control tokens recognised, and the text that they decode to
+// without control tokens.
 //
 //   tokenizer_probe json TOKENIZER.json
 //   tokenizer_probe gguf VOCABULARY.gguf
-//   tokenizer_probe name TOKENIZER.json              no lines: the pre-tokenizer that cuts so
-//   tokenizer_probe ranks TIKTOKEN.model PRE         cut by the pre-tokenizer of that name
-//   tokenizer_probe ranks TIKTOKEN.model "" PATTERN  cut by the regular expression in that file
+//
+//   tokenizer_probe name TOKENIZER.json              prints the pre-tokenizer that cuts like it
+//   tokenizer_probe ranks TIKTOKEN.model PRE         cuts by the pre-tokenizer of that name
+//
+//   tokenizer_probe ranks TIKTOKEN.model "" PATTERN  cuts by the regular expression in that file
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cstdio>

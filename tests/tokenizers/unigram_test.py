@@ -1,9 +1,10 @@
-"""SentencePiece's unigram model beside SentencePiece: the same ids, and the same text of them.
+"""Compares the unigram model with SentencePiece's: the ids are the same, and so is the decoded
+text.
 
     unigram_test.py --hearth build/release/hearth [--emulator qemu-aarch64] [--lines 10000]
 
-Debian's spm_train makes vocabularies of the project's own text. Lines of it and odd ones become
-ids by spm_encode and by one call of `hearth tokenize --lines`, and text again by spm_decode and
+Debian's spm_train makes vocabularies of the project's own text. Lines of it and odd ones are
+tokenized by spm_encode and by one call of `hearth tokenize --lines`, and decoded by spm_decode and
 `hearth tokenize --decode --lines`.
 """
 
@@ -22,7 +23,8 @@ import odd_lines
 import spm_model
 
 ROOT = Path(__file__).resolve().parents[2]
-# The share of lines in which single precision may lose: about one of 700,000 was seen.
+# The share of lines in which SentencePiece's single precision may lose: about one of 700,000 was
+# seen.
 LOST_BY_ROUNDING = 2e-4
 SYMBOLS = ["<mask>", "::", "->", "a b", "é", "\u2581x", "(((("]
 
@@ -104,8 +106,9 @@ class UnigramTest(unittest.TestCase):
         self.assertLessEqual(len(unlike), LOST_BY_ROUNDING * len(self.lines))
 
     def likelier(self, pieces):
-        """Whether tokens that differ from SentencePiece's have the larger sum of scores: it adds in
-        single precision, and now and then loses the likeliest tokens of a long line."""
+        """Whether tokens that differ from SentencePiece's have the larger sum of scores.
+        SentencePiece adds in single precision, and now and then misses the likeliest tokens of a
+        long line."""
         def score(i):
             return -0.1 if pieces[i][2] == spm_model.USER_DEFINED else pieces[i][1]
 

@@ -1,5 +1,5 @@
-// Chromium for the tests of the page: opens it in a context of its own, collects what went wrong in
-// it, and asks axe-core about it. CHROMIUM names the program.
+// Chromium for the tests of the page. It opens the page in a context of its own, collects the
+// page's errors, and runs axe-core on it. CHROMIUM names the program.
 
 import assert from "node:assert/strict";
 import {mkdirSync, mkdtempSync} from "node:fs";
@@ -33,7 +33,7 @@ export class Browser {
     await rm(this.profile, {recursive: true, force: true});
   }
 
-  // A page of a new browser context, ready for use.
+  // Opens a page in a new browser context, ready for use.
   async open(url, {viewport = DESKTOP, colorScheme = "light", ...more} = {}) {
     const context = await this.chromium.newContext({viewport, colorScheme, ...more});
     const page = await context.newPage();
@@ -69,19 +69,19 @@ export function shoot(page, name) {
   return page.screenshot({path: `${SHOTS}${name}.png`});
 }
 
-// The page takes what is typed: it has read what it stores.
+// Waits until the page takes input, which it does once it has read its storage.
 export async function ready(page) {
   await page.locator("body:not([inert])").waitFor();
 }
 
-// Types into the message box as a person does, and sends it with Enter.
+// Types into the message box as a user does, and sends it with Enter.
 export async function send(page, text) {
   await ready(page);
   await page.getByRole("textbox", {name: "Message"}).fill(text);
   await page.keyboard.press("Enter");
 }
 
-// The last answer, as soon as it has ended.
+// Returns the last answer as soon as it has ended.
 export async function ended(page) {
   const last = page.locator("article.model").last();
   await last.and(page.locator("[aria-busy=false]")).waitFor();

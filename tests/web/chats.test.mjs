@@ -1,4 +1,5 @@
-// Conversations in Chromium: the list of all, branches, several tabs, storage that fails, files.
+// Tests of conversations in Chromium: the list of all, branches, several tabs, failing storage,
+// files.
 
 import assert from "node:assert/strict";
 import {readFile} from "node:fs/promises";
@@ -54,7 +55,7 @@ pageTest("conversations are listed, found, renamed, deleted and brought back",
   await says(page, ["About foxes?", "They sleep in dens."]);
   await page.getByRole("button", {name: "Delete “Dens <b>”"}).click();
   await listed(page, ["About owls?"]);
-  // The deletion has been stored once it is offered to be undone.
+  // The deletion has been stored before the button to undo it appears.
   await page.getByRole("button", {name: "Undo"}).waitFor();
   await page.reload();
   await listed(page, ["About owls?"]);
@@ -100,7 +101,7 @@ pageTest("two tabs see each other, and neither loses what the other says", async
   await other.locator(".said", {hasText: "2 and more"}).waitFor();
   assert.deepEqual(await said(other), ["One?", "1", "Two?", "2 and more"]);
 
-  // Both at once: on one path or on branches, as they hear of each other.
+  // Both tabs send at once. The turns are on one path or on branches, as they learn of each other.
   await send(page, "Left?");
   const left = await stub.next();
   await send(other, "Right?");
@@ -144,7 +145,7 @@ pageTest("a name is written while an answer comes", async (page, stub) => {
   await page.getByRole("button", {name: "Rename “Slow?”"}).click();
   const field = page.getByLabel("Name of the conversation");
   await field.fill("Na");
-  // Each is stored, which another tab hears of.
+  // Each turn is stored, and another tab is notified.
   const other = await page.context().newPage();
   await other.goto(stub.url);
   for (const piece of ["one", "two"]) {
@@ -229,7 +230,7 @@ pageTest("conversations go into files and come back", async (page, stub) => {
     await load(text);
     await page.getByText(words).waitFor();
   }
-  // Circles and what is missing do no harm.
+  // Circles and missing parts do no harm.
   const turn = (id, parent) => ({id, chat: "c", parent, role: "user", text: id, created: 1});
   await load(JSON.stringify({form: "hearth-conversations", version: 1, chats: [
     {id: "c", title: "Circle", leaf: "a", turns: [turn("a", "b"), turn("b", "a"), {id: 7}, null]},
@@ -337,7 +338,7 @@ pageTest("200 conversations are searched in no time", async (page) => {
     return times.sort((a, b) => a - b);
   });
   console.log(`search: ${spent.map((one) => one.toFixed(1)).join(", ")} ms`);
-  // The median, as others use this machine, too.
+  // The median is taken, since others use this machine too.
   assert.ok(spent[2] < 100, `${spent}`);
 });
 

@@ -1,5 +1,5 @@
-// npm's `openai` against `hearth serve` with the demo model: every part of the two routes that the
-// client knows, its errors, what it does when it leaves or is turned away.
+// Tests npm's `openai` against `hearth serve` with the demo model: every part of the two routes
+// that the client knows, its errors, and its disconnects and refusals.
 
 import assert from "node:assert/strict";
 import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
@@ -34,7 +34,7 @@ async function collect(stream) {
   return chunks;
 }
 
-// The text of a choice from the chunks of a stream.
+// Returns the text of a choice from the chunks of a stream.
 function joined(chunks, index = 0) {
   return chunks.flatMap((chunk) => chunk.choices).filter((choice) => choice.index === index)
       .map((choice) => choice.delta?.content ?? choice.text ?? "").join("");
@@ -139,7 +139,7 @@ test("log-probabilities are those of the tokens whose text is given", limit, asy
   const pieces = streamed.flatMap((chunk) => chunk.choices[0].logprobs?.content ?? []);
   assert.deepEqual(pieces, tokens);
 
-  // A stop string that is a token in itself: the tokens before it, and no more.
+  // The stop string is a token in itself, so the tokens before it come, and no more.
   const starts = tokens.map((_, index) => tokens.slice(0, index).map((t) => t.token).join(""));
   const at = tokens.findIndex((token, index) => index > 4 &&
       choice.message.content.indexOf(token.token) === starts[index].length);
@@ -229,7 +229,7 @@ test("completions: the likelihood of a prompt, as evaluations ask for it", limit
     assert.equal(told.top_logprobs[i][token], told.token_logprobs[i]);
   }
 
-  // The same as text, with a token behind it, and streamed.
+  // A prompt of text, a token longer, and a stream give the same.
   const {choices: [text]} = await ask({prompt: context + rest});
   assert.deepEqual(text.logprobs, told);
   const {choices: [longer]} = await ask({prompt: tokens, max_tokens: 1});
@@ -249,8 +249,7 @@ test("completions: the likelihood of a prompt, as evaluations ask for it", limit
     }
   }
 
-  // The likeliest token is the one that the model says; a prompt of one token has nothing before
-  // it.
+  // The likeliest token is the generated one. A prompt of one token has no log-probabilities.
   const {choices: [greedy3]} = await complete({prompt: context, max_tokens: 3, logprobs: 1});
   const said = await ask({prompt: [context + greedy3.text, "The owl", "a"], n: 2, logprobs: 1});
   assert.equal(said.choices.length, 6);
@@ -263,7 +262,7 @@ test("completions: the likelihood of a prompt, as evaluations ask for it", limit
   const scored = await server.metric("hearth_scored_tokens_total");
   assert.ok(scored > tokens.length);
 
-  // Nothing is asked of these.
+  // These requests compute nothing.
   const steps = await server.metric("hearth_steps_total");
   const {choices: [silent], usage: none} = await complete({prompt: context, max_tokens: 0});
   assert.deepEqual(silent, {index: 0, text: "", logprobs: null, finish_reason: "length"});
@@ -288,7 +287,8 @@ test("a client that leaves a stream frees its place", limit, async () => {
     const stream = await chat({...large, stream: true});
     for await (const chunk of stream) {
       if (!chunk.choices[0]?.delta.content) continue;
-      // More than lies between server and client: without a reader it cannot come to its end.
+      // The text is longer than all buffers between server and client, so it cannot end without a
+      // reader.
       assert.ok(await server.metric("hearth_requests_running") > 0);
       leave(stream);
       break;

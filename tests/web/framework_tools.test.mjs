@@ -1,7 +1,7 @@
-// Tools and structured output through what people build on: Vercel's `ai` by three of its
-// providers, and LangChain's @langchain/openai and @langchain/anthropic, against the server before
-// a stub of an engine, which says what its chats tell it to (tests/server/scripted_turn.h). What it
-// says is held to the grammars of the tools and schemas, as a model is.
+// Tests tools and structured output through common libraries: Vercel's `ai` with three of its
+// providers, and LangChain's @langchain/openai and @langchain/anthropic. The server has a stub of
+// an engine, whose replies are in its chats (tests/server/scripted_turn.h). The grammars of the
+// tools and schemas apply to its replies, as to a model's.
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
@@ -17,7 +17,7 @@ import {Hearth, limit} from "./hearth.mjs";
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-// A message that tells the stub what to say in its turns.
+// A message with the stub's replies for its turns.
 const say = (...scripts) => scripts.map((script) => `SAY(${script})YAS`).join(" ");
 const callOf = (name, args) =>
   `<tool_call>\n${JSON.stringify({name, arguments: args})}\n</tool_call>`;
@@ -44,9 +44,9 @@ const api = () => createOpenAI({baseURL: `${server.url}/v1`, apiKey: "none"});
 const compatible = () => createOpenAICompatible({
   name: "hearth", baseURL: `${server.url}/v1`, includeUsage: true, supportsStructuredOutputs: true,
 });
-// The libraries by name, with the model, and whether it reads reasoning. @ai-sdk/openai's Responses
-// send references to items unless `store` is false, and the server keeps no items; of models that
-// are not OpenAI's they ask for no reasoning unless they are told to.
+// The libraries by name, with the model, and whether the library reads reasoning. Unless `store` is
+// false, @ai-sdk/openai's Responses send references to items, which the server does not keep. For
+// models that are not OpenAI's they ask for no reasoning unless told to.
 const vercels = [
   {name: "@ai-sdk/openai-compatible", model: () => compatible()(server.model), thinks: true},
   {name: "@ai-sdk/openai of chats", model: () => api().chat(server.model)},
@@ -116,7 +116,7 @@ for (const {name, model, thinks, more} of vercels) {
     };
     await assert.rejects(generateObject({...fields("Hi."), schema: jsonSchema(oddSchema)}),
                          refused(400, /http:\/\/x\//));
-    // This fails in mid-turn, since the script says what may not come.
+    // This fails in mid-turn, since the grammar forbids the script.
     const bound = {...fields(say(callOf("read", {path: 5}))), tools: {read}};
     await assert.rejects(generateText(bound), refused(500, /may not come/));
     const told = [];
@@ -152,8 +152,8 @@ test("@ai-sdk/openai of Responses sends reasoning back", limit, async () => {
 const settings = () => ({model: server.model, apiKey: "none", maxRetries: 0});
 const openai = (more) => new ChatOpenAI({
   ...settings(), streamUsage: true, configuration: {baseURL: `${server.url}/v1`}, ...more});
-// The libraries by name, with the model, and the code of its errors. `quiet`: its streams pass over
-// what tells that they failed.
+// The libraries by name, with the model, and the code of its errors. `quiet`: its streams ignore
+// the event of a failure.
 const langchains = [
   {name: "@langchain/openai", model: () => openai(), code: "invalid_schema"},
   {name: "@langchain/openai of Responses", model: () => openai({useResponsesApi: true}),
@@ -207,7 +207,7 @@ for (const {name, model, code, quiet} of langchains) {
       assert.match(error.message, /http:\/\/x\//);
       return true;
     });
-    // This fails in mid-turn, since the script says what may not come.
+    // This fails in mid-turn, since the grammar forbids the script.
     const script = say(callOf("read", {path: 5}));
     await assert.rejects(bound().invoke(script), /may not come/);
     if (!quiet) await assert.rejects(streamed(bound(), script), /may not come/);

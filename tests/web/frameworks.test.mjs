@@ -1,4 +1,4 @@
-// The smoke set through what people build on: Vercel's `ai` with @ai-sdk/openai-compatible and
+// Smoke tests through common libraries: Vercel's `ai` with @ai-sdk/openai-compatible and
 // @ai-sdk/openai, and LangChain's @langchain/openai and @langchain/anthropic, against `hearth
 // serve` with the demo model. Tools are in framework_tools.test.mjs.
 
@@ -97,7 +97,7 @@ test("objects of a schema", limit, async () => {
     for await (const part of stream.partialObjectStream) last = part;
     assert.deepEqual(last, object);
   }
-  // @langchain/anthropic asks for the types alone, and tells the model of the rest.
+  // @langchain/anthropic requests only the types, and tells the model the rest.
   for (const model of [langchain(), langchain({useResponsesApi: true})]) {
     checkAnswer(await model.withStructuredOutput(answer, {name: "answer", method: "jsonSchema"})
         .invoke(prompt));
@@ -178,7 +178,7 @@ test("langchain: a stream that is left frees its place", limit, async () => {
     for await (const chunk of await model.stream(prompt, {signal: control.signal})) {
       if (chunk.content) control.abort();
     }
-    control.signal.throwIfAborted();   // the stream may have come to its end before
+    control.signal.throwIfAborted();   // the stream may have ended before
   });
   await server.idle();
 });

@@ -8,12 +8,12 @@ import {dirname, join} from "node:path";
 import {createInterface} from "node:readline";
 import {fileURLToPath} from "node:url";
 
-// The limit is for tests that hang; none depends on how long anything takes.
+// The limit only ends tests that hang; no test depends on how long anything takes.
 export const limit = {timeout: 300000};
 
 export const program = process.env.HEARTH ||
                        fileURLToPath(new URL("../../build/release/hearth", import.meta.url));
-// The model that is served where no other is named.
+// The model that is served by default.
 export const demo = fileURLToPath(new URL("../../assets/demo.gguf", import.meta.url));
 const calls = fileURLToPath(new URL("../../tests/templates/qwen3.jinja", import.meta.url));
 const thinks = "{%- if add_generation_prompt and enable_thinking is not false %}" +
@@ -23,13 +23,13 @@ const makeModels = new URL("../../tests/golden/make_models.py", import.meta.url)
 const children = new Set();
 process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 
-// A server on a port that was free, with the demo model where `args` name no other.
+// A server at a free port, with the demo model unless `args` name another.
 export class Hearth {
   static start(...args) {
     return Hearth.run(program, "serve", "--port", "0", ...args);
   }
 
-  // The server before a stub of an engine, which says what its chats tell it to
+  // Starts the server with a stub of an engine, whose replies are in its chats
   // (tests/server/scripted_turn.h). It is built beside the program.
   static startScripted() {
     return Hearth.run(join(dirname(program), "stub_serve"), "0", "turns");
@@ -56,15 +56,15 @@ export class Hearth {
     assert.ok(Array.isArray(match), `${command} ended with ${match}:\n${server.log.join("\n")}`);
     [, server.model, server.url] = match;
     [server.model] = server.model.split(" and ");   // the one for text
-    // A test that failed leaves its server running; it must not keep this process from its end.
+    // A failed test leaves its server running, which must not keep this process alive.
     server.child.unref();
     server.child.stderr.unref();
     return server;
   }
 
-  // One whose chat template shows calls, and opens the reasoning where a request does not turn it
-  // off. The demo model learnt neither: calls come where the grammar makes them, and what it says
-  // in its reasoning goes on to the end.
+  // Starts a server whose chat template shows calls, and begins with reasoning unless a request
+  // turns it off. The demo model learnt neither. So calls come where the grammar makes them, and
+  // its reasoning goes on to the end.
   static async startCaller(...args) {
     const folder = mkdtempSync(join(tmpdir(), "hearth-template-"));
     const template = join(folder, "caller.jinja");
@@ -76,7 +76,7 @@ export class Hearth {
     }
   }
 
-  // A tiny reranker of random weights. The reference's Python makes it.
+  // Starts a tiny reranker of random weights, which the reference's Python makes.
   static async startReranker(...args) {
     const folder = mkdtempSync(join(tmpdir(), "hearth-reranker-"));
     const name = "bert-f32-rank";
@@ -89,7 +89,7 @@ export class Hearth {
     }
   }
 
-  // One of all models of a machine that has none, whose clients get them from `endpoint`.
+  // Starts a server of all models of a machine that has none; clients pull them from `endpoint`.
   static startStock(home, endpoint) {
     return Hearth.run("env", `HOME=${home}`, `HF_HUB_CACHE=${home}/hub`, `HF_ENDPOINT=${endpoint}`,
                       "HF_TOKEN=", `OLLAMA_MODELS=${home}/none`, program, "serve", "--port", "0",
@@ -106,7 +106,7 @@ export class Hearth {
     return fetch(this.url + path, options);
   }
 
-  // POST of a value as JSON, or another method.
+  // Sends a value as JSON, by POST or another method.
   post(path, body, headers = {}, method = "POST") {
     return this.fetch(path, {
       method,
@@ -115,7 +115,7 @@ export class Hearth {
     });
   }
 
-  // The value of a metric, the sum where it has several labels.
+  // Returns the value of a metric; the sum where it has several labels.
   async metric(name) {
     const text = await (await this.fetch("/metrics")).text();
     const values = text.split("\n").filter((line) => line.startsWith(name + " ") ||
@@ -124,7 +124,7 @@ export class Hearth {
     return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
   }
 
-  // Asks until the metric is as wanted.
+  // Reads the metric until wanted() accepts it.
   async until(name, wanted) {
     while (!wanted(await this.metric(name)));
   }
@@ -136,15 +136,15 @@ export class Hearth {
   }
 }
 
-// A hub on this machine with these files (NAME=PATH), which ends with its standard input, and its
-// address.
+// Starts a hub on this machine with these files (NAME=PATH); returns its address. It ends with its
+// standard input.
 export async function startHub(...files) {
   const hub = spawn("python3", [fakeHub, ...files], {stdio: ["pipe", "pipe", "inherit"]});
   for await (const endpoint of createInterface({input: hub.stdout})) return {hub, endpoint};
   throw new Error("the hub does not start");
 }
 
-// The events of an SSE answer as parsed JSON, "[DONE]" as it is.
+// Yields the events of an SSE answer as parsed JSON; "[DONE]" stays as it is.
 export async function* events(reply) {
   let rest = "";
   for await (const bytes of reply.body.pipeThrough(new TextDecoderStream())) {

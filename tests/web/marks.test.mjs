@@ -1,5 +1,5 @@
-// Tests the marks of an answer in Chromium: the painter of the page alone, given texts as they
-// come, and as a whole.
+// Tests the markup of an answer in Chromium. Only the page's painter runs, and gets texts piece by
+// piece and whole.
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
@@ -56,7 +56,7 @@ after(async () => {
 });
 
 const show = (text) => page.evaluate((given) => window.show(given), text);
-// Shows the text as it comes, in pieces of so many characters.
+// Shows the text piece by piece, `size` characters at a time.
 const stream = (text, size) => page.evaluate(([given, step]) => {
   const painter = window.start();
   for (let at = step; at < given.length; at += step) painter.show(given.slice(0, at), false);
@@ -134,7 +134,7 @@ test("every mark becomes its nodes, whole or in pieces", limit, async () => {
   }
 });
 
-// The sections of GitHub's specification beyond CommonMark's.
+// Examples of the sections that GitHub's specification adds to CommonMark's.
 const GFM = [
   "| foo | bar |\n| --- | --- |\n| baz | bim |", "| abc | defghi |\n:-: | -----------:\nbar | baz",
   "| f\\|oo  |\n| ------ |\n| b `\\|` az |\n| b **\\|** im |",
@@ -222,7 +222,7 @@ test("an answer that comes repaints its last block only", limit, async () => {
     return [seen.filter((node) => window.place.contains(node)).length, seen.length];
   });
   assert.deepEqual(kept, [59, 59]);
-  // 20,000 tokens: what a frame costs does not grow with what came before.
+  // The text has 20,000 tokens. The cost of a frame must not grow with the text before it.
   const spent = await page.evaluate(() => {
     const part = "## Head\n\nSome **words** about `code` and [a link](https://x.y/z). ".repeat(4) +
         "\n\n- an *item*\n- another\n\n```js\nconst x = f(y) + 1;\n```\n\n> a quote\n\n" +
@@ -242,7 +242,7 @@ test("an answer that comes repaints its last block only", limit, async () => {
               `at most ${share(1)} ms`);
   assert.ok(share(0.5) < 50);
 
-  // The parts before the last one stay in a list, a table and code that go on, too.
+  // The parts before the last one stay, also in a list, table or code that continues.
   for (const [head, line, part] of [["", "- item *x*\n", "li"], ["", "> - y\n", "li"],
                                     ["| a |\n|---|\n", "| **b** |\n", "tbody tr"]]) {
     const same = await page.evaluate(([begin, one, name]) => {
@@ -275,7 +275,7 @@ test("code is coloured and formulas are set, as nodes that are listed", limit, a
   for (const [, name] of formulas) await page.locator(`.said math ${name}`).first().waitFor();
   assert.deepEqual((await names()).filter((name) => !KNOWN.includes(name)), []);
 
-  // Markup that KaTeX refuses, or that would never end, stays as it was written.
+  // Markup that KaTeX refuses, or that would never end, stays as source text.
   const hostile = [
     "\\def\\a{\\a\\a}\\a", "\\href{javascript:x}{y", "\\includegraphics{http://127.0.0.1:1/x.png}",
     "\\newcommand{\\b}{\\b}\\b", "\\edef\\c{\\c x}\\c", "\\frac{1}", "\\rule{1e9em}{1e9em}",

@@ -1,4 +1,4 @@
-// npm's `@anthropic-ai/sdk` against `hearth serve` with the demo model: messages whole and as
+// Tests npm's `@anthropic-ai/sdk` against `hearth serve` with the demo model: messages whole and as
 // streams, tools, reasoning, structured output, counts, and the errors that the client knows.
 
 import assert from "node:assert/strict";
@@ -54,7 +54,7 @@ function rejects(promise, type, fields) {
   });
 }
 
-// A block with no id, which differs from reply to reply.
+// Returns a block without its id, which differs from reply to reply.
 const plain = ({id, ...block}) => block;
 
 function checkCall(message) {
@@ -141,7 +141,7 @@ test("a loop of tools goes on where it was", limit, async () => {
   const {usage: {cache_read_input_tokens: cached, input_tokens: others}} = next;
   assert.ok(cached >= 64 && others > 0, JSON.stringify(next.usage));
 
-  // The client asks for a thread first, is told that none is kept, and sends all messages then.
+  // The client first asks for a thread, learns that none is kept, and then sends all messages.
   const paths = [];
   const tool = betaTool({name: "read", description: "Reads a file.",
                          inputSchema: read.input_schema,

@@ -1,5 +1,5 @@
-// npm's `ollama` against `hearth serve` with the demo model, which embeds too: chats and prompts
-// whole and as streams, calls, shapes, vectors, lists, aborts, and the sentences of errors.
+// Tests npm's `ollama` against `hearth serve` with the demo model, which embeds too: chats and
+// prompts whole and as streams, calls, shapes, vectors, lists, aborts, and the texts of errors.
 
 import assert from "node:assert/strict";
 import {mkdtempSync, rmSync, writeFileSync} from "node:fs";
@@ -63,7 +63,7 @@ test("chats, whole and as a stream", limit, async () => {
   assert.ok(lines.length > 3);
   assert.equal(lines.map((line) => line.message.content).join(""), whole.message.content);
   checkTaken(lines.at(-1), 12);
-  // The same text by OpenAI's API.
+  // OpenAI's API gives the same text.
   const other = await (await teller.post("/v1/chat/completions",
                                          {messages, temperature: 0, max_tokens: 12})).json();
   assert.equal(other.choices[0].message.content, whole.message.content);

@@ -1,4 +1,4 @@
-// The page in Chromium, against a server that answers as told (stub.mjs).
+// Tests of the page in Chromium, with a server whose answers the test gives (stub.mjs).
 
 import assert from "node:assert/strict";
 import {checkAccess, DESKTOP, ended, PHONE, send, shoot} from "./browser.mjs";
@@ -51,7 +51,7 @@ pageTest("what the model thinks is folded above its answer, and goes back", asyn
   await thought.waitFor({state: "hidden"});
   await fold.getByText(/^Thought for (a moment|\d+ s)$/).waitFor();
 
-  // The fold is the reader's from here on: what comes leaves it as it is.
+  // The reader controls the fold from here on, and new text leaves it as it is.
   await fold.locator("summary").focus();
   await page.keyboard.press("Enter");
   await thought.waitFor();
@@ -77,7 +77,7 @@ pageTest("what the model thinks is folded above its answer, and goes back", asyn
     {role: "user", content: "Owls?"},
   ]);
 
-  // A thought without an answer stays open, as it is all there is.
+  // Reasoning without an answer stays open, since there is nothing else.
   second.think("Owls");
   await page.locator(".thought").getByText("Owls").waitFor();
   await page.keyboard.press("Escape");
@@ -220,7 +220,7 @@ pageTest("settings go with every request; the key stays in its tab", async (page
 
   await page.getByRole("button", {name: "Settings"}).click();
   await page.getByLabel("Temperature").fill("9");
-  await page.getByRole("button", {name: "Done"}).click();   // refused: 9 is none
+  await page.getByRole("button", {name: "Done"}).click();   // refused: 9 is not allowed
   assert.ok(await page.locator("#settings").evaluate((drawer) => drawer.open));
   await page.getByRole("button", {name: "Back to the defaults"}).click();
   await page.getByRole("button", {name: "Done"}).click();
@@ -383,7 +383,7 @@ pageTest("everything can be done with the keyboard", async (page, stub) => {
   ask.say("Good.");
   await page.locator("#log").getByText("Good.").waitFor();
   await page.keyboard.type("typed meanwhile");
-  await page.keyboard.press("Enter");   // not while an answer comes
+  await page.keyboard.press("Enter");   // ignored while an answer comes
   await page.keyboard.press("Tab");
   assert.equal(await focus(), "stop");
   await page.keyboard.press("Enter");

@@ -1,9 +1,9 @@
-// How smoothly the page shows a long answer: a reply of 20,000 tokens comes from the stub, with
-// headings, lists, tables, code and formulas, at a rate that no test waits for, and the times
-// between frames of Chromium are told, with the longest tasks.
+// Measures how smoothly the page shows a long answer. The stub sends a reply of 20,000 tokens with
+// headings, lists, tables, code and formulas, at a high rate. Prints the times between frames of
+// Chromium and the longest tasks.
 //
-//   scripts/web.sh once, which sets build/web up; then there, with nothing else on the machine:
-//   node page_bench.mjs [TOKENS [TOKENS_A_SECOND]]
+//    Run scripts/web.sh once, which sets build/web up; then there, on an otherwise idle machine:
+//    node page_bench.mjs [TOKENS [TOKENS_A_SECOND]]
 
 import {Browser, ended, send} from "./browser.mjs";
 import {Stub} from "./stub.mjs";
@@ -23,7 +23,7 @@ const BLOCKS = [
   () => "> as somebody said\n> some time ago\n\n",
 ];
 
-// Pieces as a model gives them: words, and what makes blocks of them.
+// Makes pieces as a model gives them: words, and the markup of blocks.
 function pieces(count) {
   const all = [];
   for (let part = 0; all.length < count; ++part) {
@@ -54,7 +54,7 @@ const stub = await Stub.start();
 const page = await browser.open(stub.url);
 const session = await page.context().newCDPSession(page);
 await session.send("Performance.enable");
-// Seconds that the page's thread spent so far, by what on.
+// Returns the seconds that the page's thread spent so far, by kind of work.
 async function spent() {
   const {metrics} = await session.send("Performance.getMetrics");
   const of = Object.fromEntries(metrics.map(({name, value}) => [name, value]));
@@ -87,7 +87,7 @@ await ended(page);
 const whole = await page.evaluate(() => window.seen);
 const gaps = streamed.gaps.slice(1).sort((a, b) => a - b);
 const at = (part) => gaps[Math.floor(part * (gaps.length - 1))].toFixed(1);
-// Each with its time since the page was opened.
+// Lists the tasks with their times since the page was opened.
 const long = (tasks) => [`${tasks.length} above 50 ms`, ...tasks.map(
     ([start, spent]) => `${spent.toFixed(0)} ms at ${(start / 1000).toFixed(1)} s`)].join(", ");
 console.log(`${TOKENS} tokens in ${((performance.now() - begun) / 1000).toFixed(1)} s`);

@@ -1,5 +1,5 @@
-// A test of the page: a server that answers as told (stub.mjs), and a page of its own in which
-// nothing may go wrong that nobody expects.
+// The frame of a test of the page: a server whose answers the test gives (stub.mjs), and a page of
+// its own in which no unexpected error may occur.
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
@@ -12,7 +12,8 @@ let browser;
 before(async () => { browser = await Browser.start(); });
 after(() => browser?.stop());
 
-// server: of Stub.start(); page: of Browser.open(); prepare(context): before the page is opened.
+// `server`: options of Stub.start(); `page`: options of Browser.open(); prepare(context) runs
+// before the page is opened.
 export function pageTest(name, body, {server = {}, page: looks = {}} = {}) {
   test(name, limit, async ({signal}) => {
     const stub = await Stub.start(server);
@@ -39,7 +40,7 @@ export const box = (page) => page.getByRole("textbox", {name: "Message"});
 export const localNames = (nodes) => nodes.map((node) => node.localName);
 export const said = (page) => page.locator(".said").allTextContents();
 
-// The page comes to show these texts, and no others. What it shows follows what it stores.
+// Waits until the page shows these texts and no others. The page shows what it has stored.
 export async function says(page, texts) {
   for (let look = 0; look < 200; ++look) {
     if (isDeepStrictEqual(await said(page), texts)) return;
@@ -48,7 +49,7 @@ export async function says(page, texts) {
   assert.deepEqual(await said(page), texts);
 }
 
-// A question and its answer.
+// Sends a question and gives its answer.
 export async function talk(page, stub, question, answer) {
   await send(page, question);
   const ask = await stub.next();

@@ -1,4 +1,5 @@
-// The page in daily use, in Chromium: files, models, the keyboard, progress, copying, its size.
+// Tests of the page's daily use, in Chromium: files, models, the keyboard, progress, copying, its
+// size.
 
 import assert from "node:assert/strict";
 import {ended, send} from "./browser.mjs";

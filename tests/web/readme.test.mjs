@@ -1,4 +1,5 @@
-// The examples of README.md and of the pages behind it, as they would be pasted, but for the port.
+// Runs the examples of README.md and of the pages that it links to, as a user would paste them, but
+// for the port.
 
 import assert from "node:assert/strict";
 import {execFile} from "node:child_process";
@@ -10,7 +11,7 @@ import {Hearth, limit} from "./hearth.mjs";
 
 const run = promisify(execFile);
 let server;
-let caller;  // whose template shows tools, which the demo model's does not
+let caller;  // its template shows tools, unlike the demo model's
 let reranker;
 const pages = ["README.md", "docs/structured-output.md", "docs/tools.md", "docs/rerank.md"];
 let text;
@@ -26,7 +27,7 @@ const hasTools = (example) => example.includes('"tools"');
 const ranks = (example) => example.includes("/rerank");
 const serverOf = (example) => ranks(example) ? reranker : hasTools(example) ? caller : server;
 
-// The blocks of one language, with the address of the server that they are for.
+// Returns the blocks of one language, each with the address of its server.
 function examples(language) {
   const found = [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
       .filter((match) => match[1] === language)
@@ -45,7 +46,7 @@ test("curl", limit, async () => {
     }
     const {message} = JSON.parse(stdout).choices[0];
     if (hasTools(example)) {
-      // The words are the model's choice.
+      // The model chooses the words, so only their presence is checked.
       assert.ok(message.content || message.reasoning_content || message.tool_calls, stdout);
     } else {
       assert.match(message.content, /\w{3}/);

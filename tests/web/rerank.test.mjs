@@ -1,4 +1,4 @@
-// Cohere's client against /v2/rerank and /v1/rerank.
+// Tests Cohere's client against /v2/rerank and /v1/rerank.
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";

@@ -1,5 +1,5 @@
-// npm's `openai` on /v1/responses of `hearth serve` with the demo model: responses whole, streamed
-// and parsed, tools, reasoning, counts and errors.
+// Tests npm's `openai` on /v1/responses of `hearth serve` with the demo model: responses whole,
+// streamed and parsed, tools, reasoning, counts and errors.
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
@@ -34,15 +34,15 @@ before(async () => {
 });
 after(() => Promise.all([teller?.stop(), caller?.stop()]));
 
-// Items without what differs from response to response, or what the client adds to them.
+// Returns the items without members that differ from response to response or that the client adds.
 function plain(items) {
   return items.map(({id, call_id, parsed_arguments, ...item}) => ({
     ...item, content: item.content?.map(({parsed, ...part}) => part),
   }));
 }
 
-// Streams, and gives the events and the response that the client makes of them, which must equal
-// the last event's.
+// Streams a response. Returns the events and the response that the client makes of them, which must
+// equal the last event's.
 async function streamed(fields, to) {
   const running = responses(to).stream(body(to, fields));
   const events = [];
@@ -168,7 +168,7 @@ test("reasoning is an item, and goes back", limit, async () => {
   assert.deepEqual([plainly.summary, plainly.encrypted_content, plainly.content[0].text],
                    [[], null, text]);
 
-  // The same history, whatever of the item comes back.
+  // The history counts the same, whichever parts of the item come back.
   const counted = [];
   for (const kept of [thought, {summary: [], content: thought.content}, {summary: thought.summary},
                       {summary: [], encrypted_content: thought.encrypted_content}]) {

@@ -1,5 +1,5 @@
-// Every body, chunk and error of `hearth serve` against what its own /openapi.json says of them,
-// strictly: ajv refuses a schema that it does not fully understand.
+// Checks every body, chunk and error of `hearth serve` strictly against its own /openapi.json: ajv
+// refuses a schema that it does not fully understand.
 
 import assert from "node:assert/strict";
 import {mkdtempSync, rmSync} from "node:fs";
@@ -21,7 +21,8 @@ before(async () => {
   api = await (await server.fetch("/openapi.json")).json();
   ajv = new Ajv.default({strict: true, allowUnionTypes: true, allErrors: true});
   addFormats.default(ajv, ["int64"]);
-  // Schemas refer to each other as parts of the whole document; to ajv only they are one.
+  // Schemas refer to each other as parts of the whole document; ajv gets only the schemas as a
+  // document.
   const schemas = JSON.parse(JSON.stringify(api.components.schemas)
       .replaceAll("#/components/schemas/", "#/$defs/"));
   ajv.addSchema({$id: "hearth", $defs: schemas});
@@ -48,7 +49,8 @@ function routeOf(path) {
   return plain ?? names.find((name) => name.includes("{") && path.startsWith(name.split("{")[0]));
 }
 
-// Asks, and holds the answer against the document. Gives the body, or the chunks of a stream.
+// Sends a request and checks the answer against the document. Returns the body, or the chunks of a
+// stream.
 async function ask(method, path, body, expected = 200, to = server) {
   const reply = body === undefined ? await to.fetch(path, {method})
                                    : await to.post(path, body, {}, method);
@@ -375,7 +377,7 @@ test("so is every other route", limit, async () => {
   await ask("GET", "/v1/plan");
   assert.equal((await ask("GET", "/props")).model_alias, list.data[0].id);
   await ask("POST", "/models/load", {model: list.data[0].id});
-  await ask("POST", "/models/unload", {model: list.data[0].id}, 400);   // it is the only one
+  await ask("POST", "/models/unload", {model: list.data[0].id}, 400);   // it is the only model
   await ask("GET", "/openapi.json");
   assert.match(await ask("GET", "/"), /^<!doctype html>/);
   assert.match(await ask("GET", "/metrics"), /^# (HELP|TYPE) hearth_/);
@@ -445,7 +447,7 @@ test("so are errors, each below a kilobyte", limit, async () => {
   assert.equal(method.headers.get("allow"), "POST");
   check({$ref: "#/components/schemas/Error"}, await method.json(), "GET of a POST");
   const large = await server.fetch("/tokenize", {method: "POST", body: " ".repeat(9 << 20)})
-      .then((reply) => reply.status, () => 413);   // cut while it was still being sent
+      .then((reply) => reply.status, () => 413);   // cut off while the body was being sent
   assert.equal(large, 413);
 });
 

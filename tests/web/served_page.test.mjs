@@ -1,5 +1,5 @@
-// The page as `hearth serve` gives it: the files of the source tree with their policy, and
-// conversations with the demo model, and with a stub of an engine that thinks as told.
+// Tests the page as `hearth serve` sends it: the files of the source tree with their policy, and
+// conversations with the demo model and with a stub of an engine whose reasoning is scripted.
 
 import assert from "node:assert/strict";
 import {readdir, readFile} from "node:fs/promises";
@@ -48,7 +48,7 @@ test("a conversation: type, stream, stop, go on, reload", limit, async () => {
   const shown = Number(rate.replaceAll(",", ""));
   assert.ok(Math.abs(shown - logged) < 0.02 * logged, `${rate}: ${line}`);
 
-  // A story that its end does not end is stopped, or reaches the end of the context before.
+  // A story without an end is stopped, unless it reaches the end of the context before.
   await page.route("**/chat/completions", (route) => route.continue({
     postData: JSON.stringify({...route.request().postDataJSON(), ignore_eos: true}),
   }));

@@ -1,4 +1,5 @@
-// Hugging Face's client reads what `hearth pull` wrote, and Hearth what that client wrote.
+// Tests that Hugging Face's client reads the files of `hearth pull`, and that Hearth reads that
+// client's files.
 
 import assert from "node:assert/strict";
 import {execFile} from "node:child_process";

@@ -1,6 +1,6 @@
-// A server that answers as a test tells it: the page's files with the policy that `hearth serve`
-// sends, one model, and chat requests that are handed to the test one by one. So every state that a
-// page can be in is reached by what happens, never by waiting.
+// A server whose answers the test gives. It has the page's files with the policy that `hearth
+// serve` sends, one model, and chat requests that are handed to the test one by one. So every state
+// of the page is reached by events, never by waiting.
 
 import {once} from "node:events";
 import {readFile} from "node:fs/promises";
@@ -11,7 +11,7 @@ export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; 
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; " +
     "frame-ancestors 'none'";
 export const PAGE = fileURLToPath(new URL("../../src/server/page/", import.meta.url));
-// The libraries that are part of the page, where Debian has them.
+// The libraries of the page, at Debian's paths.
 export const LIBRARIES = {
   "marked.js": "/usr/share/javascript/marked/marked.umd.min.js",
   "highlight.js": "/usr/share/javascript/highlight.js/highlight.min.js",
@@ -47,7 +47,7 @@ class Ask {
     for (const content of pieces) this.delta({content});
   }
 
-  // How much of the prompt has been read.
+  // Reports how much of the prompt has been read.
   progress(progress) {
     this.send({choices: [], prompt_progress: progress});
   }
@@ -56,7 +56,7 @@ class Ask {
     for (const piece of pieces) this.delta({reasoning_content: piece});
   }
 
-  // A call: its name, then its arguments in pieces.
+  // Sends a call: its name, then its arguments in pieces.
   call(index, name, ...pieces) {
     this.delta({tool_calls: [{index, id: `call_${index}`, type: "function",
                               function: {name, arguments: ""}}]});
@@ -85,11 +85,11 @@ class Ask {
 }
 
 export class Stub {
-  // loading: no model yet; key: the one that is asked for; models: as /v1/models has them.
+  // loading: there is no model yet; key: the required key; models: the list of /v1/models.
   static async start({loading = false, key = "", models} = {}) {
     const stub = new Stub();
-    stub.asks = [];      // that came, and no test has taken
-    stub.takers = [];    // tests that wait for one
+    stub.asks = [];      // requests that no test has taken
+    stub.takers = [];    // tests that wait for a request
     stub.loading = loading;
     stub.key = key;
     stub.models = models ?? [{id: "stub", max_model_len: 4096}];
@@ -106,7 +106,7 @@ export class Stub {
     this.server.close();
   }
 
-  // The next chat request, as soon as it is there.
+  // Returns the next chat request, as soon as there is one.
   next() {
     if (this.asks.length > 0) return Promise.resolve(this.asks.shift());
     return new Promise((resolve, reject) => this.takers.push({resolve, reject}));

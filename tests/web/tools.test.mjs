@@ -1,6 +1,6 @@
-// npm's `openai` with tools against `hearth serve`: the demo model behind a chat template that
-// shows calls. It never learnt to call anything, so calls are asked for, and the grammar makes
-// them.
+// Tests npm's `openai` with tools against `hearth serve`. The demo model runs behind a chat
+// template that shows calls. It never learnt to call anything, so the requests ask for calls and
+// the grammar makes them.
 
 import assert from "node:assert/strict";
 import {after, before, test} from "node:test";
