@@ -1,6 +1,5 @@
 // Fuzzes patterns and GBNF, and texts matched by them. The first byte chooses one of the two. The
 // bytes up to the last newline are the grammar, and the bytes after it the text.
-//
 //   - a grammar is made, or refused with an Error
 //   - the text can be completed from every position it reaches, by bytes that the mask allows
 //   - the mask allows a token exactly if the matcher accepts it

@@ -4,23 +4,18 @@
 #   scripts/install-deps.sh [--units] [--gpu] [--gpu-mesa] [--clang] [--aarch64] [--numa] [--web]
 #                           [--man] [--peers] [--check] [--train]
 #
-#
 #   (no option)  compiler, build tools and libraries, for `make build`
 #   --units      packages that tests need or would skip without: jq, Jinja, a validator of JSON
 #                Schemas, SentencePiece, and those of --gpu and --peers
 #   --gpu        a Vulkan driver that is software, its validation layer, tools for SPIR-V
-#
 #   --gpu-mesa   the same, and a newer Mesa in ~/.cache/hearth (scripts/fetch-mesa.sh); its tests
 #                skip without it
 #   --clang      clang, its sanitizer runtimes and clang-format: the fuzzers and the format check
 #   --aarch64    cross compiler, arm64 libraries and the user-mode emulator
-#
 #   --numa       emulator, static busybox, and a kernel image in ~/.cache/hearth, for machines with
 #                NUMA nodes; on x86-64 only
-#
 #   --web        node, npm, Chromium, curl and ip, where missing: for published clients, the page,
 #                and agents without a network
-#
 #   --man        help2man, with which `make man` writes manual pages
 #   --peers      OpenBLAS, oneDNN, python3-onnx, which tools/kernel_peers and embed_peers compare
 #                with (embed_peers needs npm as well)

@@ -1,4 +1,4 @@
-// Formats figures for reports.
+// Formats the figures of a report.
 #pragma once
 
 #include <cstdint>

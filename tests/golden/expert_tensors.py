@@ -8,15 +8,12 @@ names.
     ffn_gate_up_exps        [experts, 2 ffn, embedding] gates above ups, in place of the two
     ffn_{gate,up,down}_exps.bias                        [experts, rows], and ffn_gate_inp.bias
     ffn_{gate,up,down}_shexp                            an expert that every token takes
+    ffn_gate_inp_shexp      [embedding]                 the weights of its gate
+    nextn.*                                             of layers that predict further tokens, which
+                                                        come after the others and are never run
 
-        ffn_gate_inp_shexp      [embedding]                 the weights of its gate
-        nextn.*                                             of layers that predict further tokens;
-    they
-                                                            come after the others and are never run
-
-
-        attn_q, or attn_q_a, attn_q_a_norm and attn_q_b     of each head first the nope part, which
-                                                            meets the latent, then the rope part
+    attn_q, or attn_q_a, attn_q_a_norm and attn_q_b     of each head first the nope part, which
+                                                        meets the latent, then the rope part
     attn_kv_a_mqa           [latent + rope, embedding]  attn_kv_a_norm: of the latent
     attn_k_b                [heads, latent, nope]
     attn_v_b                [heads, value, latent]

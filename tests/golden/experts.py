@@ -1,16 +1,13 @@
 """Mixtures of experts in float64: the experts that a token chooses, and their output.
 
     probabilities = softmax(router x)  or  sigmoid(router x); gpt-oss: exp(router x + bias)
-
-        scores = probabilities + bias                        the bias affects only the choice
+    scores = probabilities + bias                        the bias affects only the choice
     groups: the experts of the best groups stay; a group's score is its best expert with softmax
             (DeepSeek-V2, arXiv 2405.04434, section 2.2) and the sum of its two best with sigmoid
             (DeepSeek-V3, arXiv 2412.19437, section 2.1)
     chosen = the best `used` scores, ties to the lower expert (and group)
-
-        weights = probabilities of the chosen, divided by their sum if normed, times `scale`;
-    gpt-oss's
-                  are always normed, and thus the softmax of the chosen logits
+    weights = probabilities of the chosen, divided by their sum if normed, times `scale`; those of
+              gpt-oss are always normed, and thus the softmax of the chosen logits
     y = sum of weight * Wdown (silu(Wgate x) * Wup x) over the chosen; gpt-oss: gptoss.py
 
 A router reads x unrounded: an engine computes it in float32, however it rounds for other products.

@@ -1,14 +1,11 @@
 """The parts of gpt-oss that other decoders lack (OpenAI 2025, arXiv 2508.10925).
 
-
-        layers 0, 2, 4, ...   see a window, the others all positions before them; all use the same
-    RoPE
-        attention             weights = softmax of a head's scores and its sink (attn_sinks.weight);
-                              the sink's own weight has no value
-        router                logits have a bias; weights are the softmax of the chosen logits
-        experts               gate, up and down have biases; with g = min(gate, 7) and u = up
-    clipped to
-                              -7 to 7: Wdown (g sigmoid(1.702 g) (u + 1)) + bias
+    layers 0, 2, 4, ...   see a window, the others all positions before them; RoPE is the same
+    attention             weights = softmax of a head's scores and its sink (attn_sinks.weight);
+                          the sink's own weight has no value
+    router                logits have a bias; weights are the softmax of the chosen logits
+    experts               gate, up and down have biases; with g = min(gate, 7) and u = up between
+                          -7 and 7: Wdown (g sigmoid(1.702 g) (u + 1)) + bias
 
 In a directory, gate and up of all experts are one tensor, [experts, 2 ffn, embedding] of MXFP4,
 with gates in even rows and ups in odd ones. A block of 32 columns has 16 bytes, column 2 j in the

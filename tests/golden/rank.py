@@ -4,11 +4,9 @@ A pair is one text of tokens. Where a model has token types, tokens from `second
 type (Devlin et al. 2019). The score is made of the first position's row in an encoder, of the last
 position's in a decoder:
 
-
-        score = cls.output tanh(cls x)     or with only one of the matrices, and no tanh
-        score = row of yes - row of no     of cls.output, if classifier.output_labels names these
-    rows;
-                                           of the logits, if the model has no head of its own
+    score = cls.output tanh(cls x)     or with only one of the matrices, and no tanh
+    score = row of yes - row of no     of cls.output, if classifier.output_labels names its rows;
+                                       of the logits, if the model has no head of its own
 """
 
 from __future__ import annotations

@@ -9,14 +9,12 @@ stays as it is.
 
 Scalings, named as in `{arch}.rope.scaling.type`:
 
-
-        linear  every frequency is divided by the factor (position interpolation, Chen et al. 2023)
-        yarn    frequencies that turn often within the original context stay, slow ones are divided,
-    and
-                there is a ramp between; sine and cosine grow by 1 + 0.1 ln(factor)
-                (Peng et al. 2023, "YaRN", sections 3.2 to 3.4)
-        the tensor rope_freqs.weight divides each frequency by a factor of its own (Llama 3), as do
-        rope_factors_long.weight and rope_factors_short.weight (LongRoPE, Ding et al. 2024)
+    linear  every frequency is divided by the factor (position interpolation, Chen et al. 2023)
+    yarn    frequencies that turn often within the original context stay, slow ones are divided,
+            with a ramp between; sine and cosine grow by 1 + 0.1 ln(factor)
+            (Peng et al. 2023, "YaRN", sections 3.2 to 3.4)
+    the tensor rope_freqs.weight divides each frequency by a factor of its own (Llama 3), as do
+    rope_factors_long.weight and rope_factors_short.weight (LongRoPE, Ding et al. 2024)
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ _IQ2_XXS = _Signed(grids.IQ2_XXS, 1 / 8, 8, even=True)
 
 # Known blocks of the IQ2 types. Row 0 is eight times 8, and 8 / 8 is 1; the last row is eight times
 # 43. Here row 1 begins with 43. One group has two minus signs; another has one, so the eighth is
-# added. s = 2.
+# added. Its s is 2.
 IQ2_XXS = BlockType(
     "IQ2_XXS", number=16, length=256, bytes=66,
     unpack=_unpack_iq2_xxs, pack=_pack_iq2_xxs,

@@ -1,8 +1,7 @@
 """The block types with two, three or four values, multiples of one scale per block.
 
-
-        bytes   [blocks, 52]   of TQ1_0: five digits of base 3 each. 13 of 256 bytes have the same
-                               digits as others, so the field has the bytes and not the digits
+    bytes   [blocks, 52]   of TQ1_0: five digits of base 3 each. 13 of 256 bytes have the same
+                           digits as others, so the field has the bytes and not the digits
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 """Malicious clients, for soak.py --attacked. They are a process of their own, so that they take no
 time from the well-behaved clients.
 
+    attackers.py --port N   begins at once, ends with its standard input, and prints its counts
 
-        attackers.py --port N   begins at once, ends with its standard input, and prints its counts
-
-    Every kind uses addresses of its own (127.0.0.2 and up). So the server counts each as another
-    client than the well-behaved ones, which use 127.0.0.1.
+Every kind uses addresses of its own (127.0.0.2 and up). So the server counts each as another client
+than the well-behaved ones, which use 127.0.0.1.
 """
 
 import argparse

@@ -5,10 +5,8 @@
 //
 //   tokenizer_probe json TOKENIZER.json
 //   tokenizer_probe gguf VOCABULARY.gguf
-//
 //   tokenizer_probe name TOKENIZER.json              prints the pre-tokenizer that cuts like it
 //   tokenizer_probe ranks TIKTOKEN.model PRE         cuts by the pre-tokenizer of that name
-//
 //   tokenizer_probe ranks TIKTOKEN.model "" PATTERN  cuts by the regular expression in that file
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>

@@ -10,10 +10,9 @@ as wide as Qwen3-30B-A3B's, once cut, once spread. One has layers of Qwen3.5-0.8
 of four keep states. One is built as Gemma 4 E4B, of width 1024, with windows, shared keys, and a
 table that is read a row a token. Prints three pairs of figures a step:
 
-
-      loads      every load of the program, including those that a CPU's own cache would serve
-      fetched    64 bytes for every load of a line that a cache of 512 KiB a CPU does not hold
-      predicted  the cost model's figure (`hearth topo --predict`)
+    loads      every load of the program, including those that a CPU's own cache would serve
+    fetched    64 bytes for every load of a line that a cache of 512 KiB a CPU does not hold
+    predicted  the cost model's figure (`hearth topo --predict`)
 
 First a program reads known bytes of known nodes. The run fails if the counts differ from these.
 --check also fails it where more than MOST_REMOTE of loads or fetches is remote when placed, or
