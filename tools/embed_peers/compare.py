@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the text vectors of Hearth, llama.cpp and ONNX Runtime: texts a second, and distance
-from the truth.
+"""Compares text vectors of Hearth, llama.cpp and ONNX Runtime: speed, and distance from truth.
 
     compare.py MODEL-F32.gguf [MODEL-Q8_0.gguf ...] [--cases 32x75,32x16,4x512,1x75] [-t 2] [-r 5]
 

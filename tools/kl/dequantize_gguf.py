@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Rewrites a GGUF file with every tensor as F32, with the values that the quantised file stands
-for.
+"""Rewrites a GGUF file with every tensor as F32, by the values of the quantised file.
 
     dequantize_gguf.py IN OUT
 
