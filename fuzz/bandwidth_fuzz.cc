@@ -24,7 +24,7 @@ void check_table(const BandwidthTable& table) {
   for (double rate : table.core_ops) HEARTH_CHECK(is_rate(rate), "a rate is one");
   if (!table.contention || table.contention->cores == 0) return;
   HEARTH_CHECK(is_rate(full_read(*table.contention)), "a rate is one");
-  HEARTH_CHECK(is_rate(most_read(*table.contention)), "a rate is one");
+  HEARTH_CHECK(is_rate(max_read(*table.contention)), "a rate is one");
 }
 
 void run(const std::string& text) {

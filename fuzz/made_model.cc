@@ -19,7 +19,7 @@ namespace {
 
 // Bounds on the elements of all matrices together, usual and raised. A larger model is made
 // smaller.
-constexpr uint64_t kMostElements = 1u << 13, kEvenMore = 1u << 18;
+constexpr uint64_t kMaxElements = 1u << 13, kEvenMore = 1u << 18;
 
 // The names of all architectures.
 constexpr std::array<const char*, 21> kArchitectures = {
@@ -109,7 +109,7 @@ Shape choose_shape(Choices& choices, std::string_view architecture) {
   shape.width = choices.of(kWidths);
   shape.ffn = choices.of(kWidths);
   shape.vocabulary = choices.of(kTables);
-  uint64_t most = choices.once_in(16) ? kEvenMore : kMostElements;
+  uint64_t most = choices.once_in(16) ? kEvenMore : kMaxElements;
   while (shape.elements() > most) shrink(shape);
   return shape;
 }
@@ -222,10 +222,10 @@ class Maker {
 
   // Chooses the sizes of a latent model's heads and cache, all small.
   ModelLatents choose_latents() {
-    return {.query_rank = choices_.byte() % 41u,
-            .rank = std::min(choices_.of(kLengths), 64u),
-            .straight = std::min(choices_.of(kLengths), 64u),
-            .turned = 2u + 2 * (choices_.byte() % 16)};
+    return {.q_lora_rank = choices_.byte() % 41u,
+            .kv_lora_rank = std::min(choices_.of(kLengths), 64u),
+            .nope_length = std::min(choices_.of(kLengths), 64u),
+            .rope_length = 2u + 2 * (choices_.byte() % 16)};
   }
 
   TestSource choose_source() {

@@ -35,13 +35,13 @@ constexpr std::array<std::string_view, 6> kLeftOut = {"$ref",   "pattern",     "
 
 // Replaces 7.0 by 7, since newer drafts take both for an integer.
 void make_integers(rapidjson::Value& value) {
-  constexpr double kMost = 1e15;
+  constexpr double kMax = 1e15;
   if (value.IsObject()) {
     const auto members = value.MemberCount();
     for (rapidjson::SizeType i = 0; i < members; ++i) make_integers(value.MemberBegin()[i].value);
   } else if (value.IsArray()) {
     for (rapidjson::SizeType i = 0; i < value.Size(); ++i) make_integers(value[i]);
-  } else if (value.IsDouble() && std::abs(value.GetDouble()) < kMost) {
+  } else if (value.IsDouble() && std::abs(value.GetDouble()) < kMax) {
     const auto whole = static_cast<int64_t>(value.GetDouble());
     if (static_cast<double>(whole) == value.GetDouble()) value.SetInt64(whole);
   }
@@ -92,11 +92,11 @@ void try_whole(const std::shared_ptr<const Grammar>& grammar, std::string_view t
 // the last choice, the least allowed byte is taken.
 void walk(const std::shared_ptr<const Grammar>& grammar, std::string_view choices,
           const Validator& validator) {
-  constexpr size_t kMostBytes = 400;
+  constexpr size_t kMaxBytes = 400;
   Matcher matcher(grammar, vocabulary());
   std::vector<uint64_t> bits(vocabulary()->mask_words());
   std::string text;
-  for (size_t i = 0; i < kMostBytes; ++i) {
+  for (size_t i = 0; i < kMaxBytes; ++i) {
     if (matcher.may_end()) validator.check(text);
     if (matcher.must_end()) return;
     matcher.mask(bits);

@@ -31,7 +31,7 @@ void check_chat(const RenderedChat& chat) {
   HEARTH_CHECK(chat.text.size() <= kRenderedBytes, "a rendered chat is too long");
   HEARTH_CHECK(is_well_formed(chat.text), "a rendered chat is not UTF-8");
   size_t last = 0;
-  for (auto [begin, end] : chat.foreign) {
+  for (auto [begin, end] : chat.untrusted) {
     HEARTH_CHECK(begin >= last && begin < end && end <= chat.text.size(),
                  "ranges are not in order");
     last = end;
@@ -48,10 +48,10 @@ void run(std::string_view input) {
     RenderedChat chat = chat_template.render(request.get_object(), own);
     check_chat(chat);
     RenderedChat again = chat_template.render(request.get_object(), own);
-    HEARTH_CHECK(again.text == chat.text && again.foreign == chat.foreign,
+    HEARTH_CHECK(again.text == chat.text && again.untrusted == chat.untrusted,
                  "a template renders another text the second time");
     if (request.get_object().empty()) {
-      HEARTH_CHECK(chat.foreign.empty(), "an empty request gave bytes");
+      HEARTH_CHECK(chat.untrusted.empty(), "an empty request gave bytes");
     }
   } catch (const Error& error) {
     HEARTH_CHECK(std::string_view(error.what()).size() < 2000, "an error is too long");

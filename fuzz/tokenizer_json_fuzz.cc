@@ -52,10 +52,10 @@ void use(const Tokenizer& tokenizer, std::string_view input) {
                                                       ""};
   for (std::string_view text : {input, kTexts[0], kTexts[1], kTexts[2], kTexts[3]}) {
     try {
-      const std::vector<std::pair<size_t, size_t>> foreign = {{text.size() / 2, text.size()}};
+      const std::vector<std::pair<size_t, size_t>> untrusted = {{text.size() / 2, text.size()}};
       for (bool trusted : {false, true}) {
         EncodeOptions options{.parse_special = true};
-        if (!trusted) options.foreign = foreign;
+        if (!trusted) options.untrusted = untrusted;
         const std::vector<int32_t> ids = tokenizer.encode(text, options);
         for (int32_t id : ids) {
           HEARTH_CHECK(id >= 0 && static_cast<size_t>(id) < tokenizer.size(), "an id is a token");

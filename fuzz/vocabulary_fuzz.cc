@@ -65,10 +65,10 @@ std::vector<std::string> lines_of(std::string_view text) {
 // Sets a character map that replaces tokens by their neighbours, or bytes and strings that are not
 // a map.
 void set_charsmap(GgufWriter& writer, uint8_t choice, const std::vector<std::string>& tokens) {
-  constexpr size_t kMostRules = 16;
+  constexpr size_t kMaxRules = 16;
   CharsmapMaker::Rules rules;
-  for (size_t i = 0; i + 1 < tokens.size() && i < kMostRules; ++i) {
-    rules[tokens[i].substr(0, kMostRules)] = tokens[i + 1];
+  for (size_t i = 0; i + 1 < tokens.size() && i < kMaxRules; ++i) {
+    rules[tokens[i].substr(0, kMaxRules)] = tokens[i + 1];
   }
   std::string bytes = CharsmapMaker::make(rules);
   if (choice & 8 && !tokens.empty()) bytes = tokens.front();

@@ -62,7 +62,7 @@ def levels(builds):
     return tested, [name for name in names if name not in tested]
 
 
-def tell(builds):
+def report(builds):
     for build in builds:
         found = list(all_skips(build))
         print(f"{build}: tests passed, skipped within them: {len(found)}")
@@ -96,7 +96,7 @@ def main():
     if options.page:
         write_page(options.page, [b for b in options.builds if Path(b, "isa_levels.csv").exists()])
         return
-    tell(options.builds)
+    report(options.builds)
     if os.environ.get("HEARTH_RAN_FILE"):
         with open(os.environ["HEARTH_RAN_FILE"], "a") as file:
             file.writelines(f"{build}\n" for build in options.builds)

@@ -20,15 +20,15 @@ namespace {
 constexpr uint64_t kFileVersion = 2;
 constexpr const char* kVersionKey = "hearth_accelerator";
 // The limits on the length of a list and of a text: more than any real accelerator has.
-constexpr size_t kMostItems = 1000, kMostText = 1000;
+constexpr size_t kMaxItems = 1000, kMaxText = 1000;
 // The greatest figure: doubles hold all whole numbers up to here.
-constexpr uint64_t kMostFigure = uint64_t{1} << 53;
-constexpr uint64_t kMostRows = uint64_t{1} << 20;
+constexpr uint64_t kMaxFigure = uint64_t{1} << 53;
+constexpr uint64_t kMaxRows = uint64_t{1} << 20;
 
 // Writes whole numbers, which every reader reads exactly.
 void json_spread(Json& json, const char* key, const Spread& spread) {
   const auto whole = [](double value) {
-    const double most = static_cast<double>(kMostFigure);
+    const double most = static_cast<double>(kMaxFigure);
     return static_cast<uint64_t>(std::clamp(std::round(value), 1.0, most));
   };
   json.key(key).object().key("median").number(whole(spread.median));
@@ -114,8 +114,8 @@ class Field {
 
   std::vector<Field> items() const {
     const boost::json::array* array = value_.if_array();
-    if (array == nullptr || array->size() > kMostItems) {
-      refuse(fmt::format("is not a list of up to {}", kMostItems));
+    if (array == nullptr || array->size() > kMaxItems) {
+      refuse(fmt::format("is not a list of up to {}", kMaxItems));
     }
     std::vector<Field> fields;
     for (const boost::json::value& item : *array) {
@@ -126,10 +126,10 @@ class Field {
 
   std::string text() const {
     const boost::json::string* text = value_.if_string();
-    if (text == nullptr || text->size() > kMostText) {
-      refuse(fmt::format("is not a string of up to {} bytes", kMostText));
+    if (text == nullptr || text->size() > kMaxText) {
+      refuse(fmt::format("is not a string of up to {} bytes", kMaxText));
     }
-    return printable(*text, kMostText);
+    return printable(*text, kMaxText);
   }
 
   bool flag() const {
@@ -158,7 +158,7 @@ class Field {
 
 Spread read_spread(const Field& field) {
   const auto read = [&](const char* key) {
-    return static_cast<double>(field[key].number(1, kMostFigure));
+    return static_cast<double>(field[key].number(1, kMaxFigure));
   };
   const Spread spread{read("median"), read("min"), read("max")};
   if (spread.least > spread.median || spread.median > spread.most) {
@@ -168,7 +168,7 @@ Spread read_spread(const Field& field) {
 }
 
 TransferRate read_transfer(const Field& field) {
-  return {field["bytes"].number(1, kMostBufferBytes), read_spread(field["bytes_per_second"])};
+  return {field["bytes"].number(1, kMaxBufferBytes), read_spread(field["bytes_per_second"])};
 }
 
 AcceleratorKind read_accelerator_kind(const Field& field) {
@@ -219,8 +219,8 @@ AcceleratorFacts read_facts(const Field& field) {
 
 ProductRate read_product(const Field& field) {
   ProductRate product = {.kind = read_pack_kind(field["kind"]),
-                         .rows = static_cast<uint32_t>(field["rows"].number(1, kMostRows)),
-                         .side = static_cast<uint32_t>(field["side"].number(kBlock, kMostRows)),
+                         .rows = static_cast<uint32_t>(field["rows"].number(1, kMaxRows)),
+                         .side = static_cast<uint32_t>(field["side"].number(kBlock, kMaxRows)),
                          .per_second = {},
                          .refused = field["refused"].text()};
   const Field rate = field["multiply_adds_per_second"];
@@ -233,8 +233,8 @@ ProductRate read_product(const Field& field) {
 
 KernelRate read_kernel(const Field& field) {
   KernelRate kernel = {.contract = field["contract"].text(),
-                       .rows = static_cast<uint32_t>(field["rows"].number(1, kMostRows)),
-                       .length = static_cast<uint32_t>(field["length"].number(1, kMostRows)),
+                       .rows = static_cast<uint32_t>(field["rows"].number(1, kMaxRows)),
+                       .length = static_cast<uint32_t>(field["length"].number(1, kMaxRows)),
                        .per_second = {},
                        .refused = field["refused"].text()};
   const Field rate = field["work_per_second"];

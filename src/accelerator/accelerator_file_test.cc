@@ -42,7 +42,7 @@ std::string file_of(const MeasuredAccelerator& accelerator) {
 
 std::string made_file() { return file_of(made_accelerator()); }
 
-TEST(AcceleratorFile, WhatIsWrittenIsRead) {
+TEST(AcceleratorFile, ReadsBackWhatItWrote) {
   const MeasuredAccelerator read = parse_accelerator(made_file(), "file");
   EXPECT_EQ(file_of(read), made_file());
   const MeasuredAccelerator made = made_accelerator();
@@ -63,7 +63,7 @@ TEST(AcceleratorFile, WhatIsWrittenIsRead) {
   EXPECT_EQ(read.rates.kernels[1].length, 128u);
 }
 
-TEST(AcceleratorFile, TheFirstVersionIsRead) {
+TEST(AcceleratorFile, ReadsTheFirstVersion) {
   std::string old = made_file();
   const size_t version = old.find(R"("hearth_accelerator":2)");
   ASSERT_NE(version, std::string::npos);
@@ -87,7 +87,7 @@ TEST(AcceleratorFile, ImportsMayBeMissing) {
   EXPECT_EQ(file_of(read), file_of(made));
 }
 
-TEST(AcceleratorFile, TextsAreMadeFitForATerminal) {
+TEST(AcceleratorFile, EscapesControlCharactersInTexts) {
   MeasuredAccelerator made = made_accelerator();
   made.facts.name = "\x1b[2J GPU";
   EXPECT_EQ(parse_accelerator(file_of(made), "file").facts.name, "\\x1b[2J GPU");

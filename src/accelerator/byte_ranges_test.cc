@@ -64,7 +64,7 @@ TEST(ByteRanges, AreSetsOfBytes) {
   }
 }
 
-TEST(ByteRanges, ContainsSaysNoMoreThanThereIs) {
+TEST(ByteRanges, ContainsIsExact) {
   std::mt19937 random(2);
   uint32_t contained = 0;
   for (int i = 0; i < 50000; ++i) {

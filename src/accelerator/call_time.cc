@@ -70,11 +70,11 @@ struct Work {
     return by_rows(call.rows, uint64_t{call.pages.copies} * call.pages.length);
   }
   double operator()(const LatentAttendCall& call) const {
-    return static_cast<double>(call.seen) * call.heads * (call.pages.length + call.latent_length);
+    return static_cast<double>(call.seen) * call.heads * (call.pages.length + call.kv_lora_rank);
   }
   double operator()(const LatentExpandCall& call) const {
-    return by_rows(call.positions, uint64_t{call.to.heads} * call.latent_length) *
-           (call.straight_length() + call.to.value_length);
+    return by_rows(call.positions, uint64_t{call.to.heads} * call.kv_lora_rank) *
+           (call.nope_length() + call.to.value_length);
   }
   double operator()(const RouteCall& call) const { return by_rows(call.rows, call.rule.experts); }
   double operator()(const GroupCall& call) const { return by_rows(call.rows, call.used); }

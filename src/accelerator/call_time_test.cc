@@ -31,7 +31,7 @@ GemmCall product(PackKind kind, uint32_t rows) {
   return call;
 }
 
-TEST(CallTime, ProductsGoByRows) {
+TEST(CallTime, ProductsAreTimedByRows) {
   const CallTime times(made_rates());
   EXPECT_DOUBLE_EQ(times.command_seconds(), 5e-7);
   const double elements = 64 * 96;
@@ -50,7 +50,7 @@ TEST(CallTime, ProductsGoByRows) {
   EXPECT_DOUBLE_EQ(each(PackKind::kBF16, 1), 0.1);
 }
 
-TEST(CallTime, OthersGoByTheirWork) {
+TEST(CallTime, OtherCallsAreTimedByTheirWork) {
   const CallTime times(made_rates());
   EXPECT_DOUBLE_EQ(times.seconds(NormCall{.rows = 2, .n = 10}), 5);
   PagedAttendCall attend{.rows = 2, .seen = 3, .heads = 2};
@@ -61,7 +61,7 @@ TEST(CallTime, OthersGoByTheirWork) {
   EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 192 * (1 / 8.0 + 1 / 16.0) / 2);
   attend.pages.key_length = attend.pages.value_length = 256;
   EXPECT_DOUBLE_EQ(times.seconds(attend), 3 * 2 * 512 / 16.0);
-  LatentAttendCall latents{.rows = 2, .seen = 3, .heads = 2, .latent_length = 40};
+  LatentAttendCall latents{.rows = 2, .seen = 3, .heads = 2, .kv_lora_rank = 40};
   latents.pages.type = KvType::kF16;
   latents.pages.length = 48;
   EXPECT_DOUBLE_EQ(times.seconds(latents), 3 * 2 * (48 + 40) / 32.0);
@@ -86,7 +86,7 @@ TEST(CallTime, SumsOfRowsWithoutTheExpertsAreNotMoved) {
   EXPECT_DOUBLE_EQ(times.seconds(add), (products + first + 100 * 2 * 12 + 100 * 40) / 1000.0);
 }
 
-TEST(CallTime, WhatWasNotMeasuredIsMovedOrMultiplied) {
+TEST(CallTime, EstimatesUnmeasuredKernelsByBytesOrMultiplications) {
   const CallTime times(made_rates());
   const FloatRows x{{0, 0}, 10};
   // Two matrices of 3 x 10 floats are read and one written.

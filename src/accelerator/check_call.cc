@@ -12,9 +12,9 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostStride = uint64_t{1} << 40;  // floats
+constexpr uint64_t kMaxStride = uint64_t{1} << 40;  // floats
 // Integers up to this are exact in binary32.
-constexpr uint64_t kMostHeadFloats = uint64_t{1} << 24;
+constexpr uint64_t kMaxHeadFloats = uint64_t{1} << 24;
 
 class Checker {
  public:
@@ -121,7 +121,7 @@ class Checker {
   uint64_t need_heads(uint32_t heads, uint32_t length) const {
     need(heads > 0 && length > 0, "there are no heads");
     const uint64_t all = uint64_t{heads} * length;
-    need(all <= kMostHeadFloats, "its heads have more floats than 2^24");
+    need(all <= kMaxHeadFloats, "its heads have more floats than 2^24");
     return all;
   }
   void need_shard(const PackSpec& spec, const Place& codes, const Place& scales) const {
@@ -142,7 +142,7 @@ class Checker {
   void need_input(const FloatRows& x, uint64_t n, std::string_view what) const {
     if (!x) refuse("there is no {}", what);
     need_aligned(x.at, 4, what);
-    if (x.stride > kMostStride) refuse("the rows of {} are too far apart", what);
+    if (x.stride > kMaxStride) refuse("the rows of {} are too far apart", what);
     if (x.stride != 0 && x.stride < n) refuse("the rows of {} overlap", what);
   }
   void need_output(const FloatRows& out, uint64_t rows, uint64_t n) const {
@@ -157,7 +157,7 @@ class Checker {
     need_aligned(at, 64, "the first page");
     need(stride % 64 == 0, "the stride of pages is not a multiple of 64");
     need(count <= UINT32_MAX / kPagePositions, "there are more pages than can be numbered");
-    need(stride <= kMostBufferBytes, "pages are too far apart");
+    need(stride <= kMaxBufferBytes, "pages are too far apart");
   }
   void need_pages(const KvPages& pages) const {
     need_page_places(pages.at, pages.stride, pages.count);
@@ -168,12 +168,12 @@ class Checker {
              pages.stride);
     }
   }
-  void need_pages(const LatentPages& pages, uint32_t latent_length) const {
+  void need_pages(const LatentPages& pages, uint32_t kv_lora_rank) const {
     need_page_places(pages.at, pages.stride, pages.count);
     need(pages.copies > 0, "there are no copies");
-    if (pages.length == 0 || pages.length > kMaxLatentKey || latent_length == 0 ||
-        latent_length > kMaxLatentValue || latent_length > pages.length) {
-      refuse("a latent of {} elements in rows of {} is not possible", latent_length, pages.length);
+    if (pages.length == 0 || pages.length > kMaxLatentKey || kv_lora_rank == 0 ||
+        kv_lora_rank > kMaxLatentValue || kv_lora_rank > pages.length) {
+      refuse("a latent of {} elements in rows of {} is not possible", kv_lora_rank, pages.length);
     }
     if (pages.stride / pages.copies < pages.copy_bytes()) {
       refuse("{} copies of {} bytes do not fit into pages of {}", pages.copies, pages.copy_bytes(),
@@ -186,8 +186,7 @@ class Checker {
     need_aligned(at, 4, what);
   }
   void need_choice(uint32_t used, uint32_t experts) const {
-    if (experts == 0 || experts > kMostExperts || used == 0 || used > kMostChosen ||
-        used > experts) {
+    if (experts == 0 || experts > kMaxExperts || used == 0 || used > kMaxChosen || used > experts) {
       refuse("{} of {} experts cannot be chosen", used, experts);
     }
   }
@@ -197,7 +196,7 @@ class Checker {
     need_experts(placed.expert0, placed.experts);
   }
   void need_experts(uint32_t expert0, uint32_t experts) const {
-    if (experts > 0 && experts <= kMostExperts && expert0 <= kMostExperts - experts) return;
+    if (experts > 0 && experts <= kMaxExperts && expert0 <= kMaxExperts - experts) return;
     refuse("there are no {} experts from {} on", experts, expert0);
   }
   void need_activations(const ActRows& a, uint32_t rows) const {
@@ -210,7 +209,7 @@ class Checker {
   void need_memory(bool in_place) const {
     const std::vector<Access> all = accesses_of(call_);
     for (const Access& access : all) {
-      need(end_of(access) <= kMostBufferBytes, "it reaches beyond the end of memory");
+      need(end_of(access) <= kMaxBufferBytes, "it reaches beyond the end of memory");
     }
     for (const Access& write : all) {
       if (!write.writes) continue;
@@ -242,7 +241,7 @@ void Checker::operator()(const GemmCall& call) const {
   need(call.a.k > (call.block1 - 1) * uint64_t{kBlock}, "activations are shorter than the blocks");
   need_output(call.out, call.m, uint64_t{call.panels} * kPanelRows);
   need(call.out.stride % kPanelRows == 0, "the output's stride is not a multiple of 16");
-  need(call.cuts.size() <= kMostCuts, "there are more cuts than 7");
+  need(call.cuts.size() <= kMaxCuts, "there are more cuts than 7");
   uint32_t last = call.block0;
   for (uint32_t cut : call.cuts) {
     need(cut > last && cut < call.block1, "cuts do not ascend within the blocks");
@@ -318,39 +317,38 @@ void Checker::operator()(const LatentStoreCall& call) const {
 
 void Checker::operator()(const LatentAttendCall& call) const {
   need_size(call.rows, call.heads);
-  need_pages(call.pages, call.latent_length);
-  need(call.turned_length() > 0, "RoPE rotates nothing");
+  need_pages(call.pages, call.kv_lora_rank);
+  need(call.rope_length() > 0, "RoPE rotates nothing");
   need(call.positions > 0, "rows see nothing");
   need(std::isfinite(call.scale), "the scale is not a number");
-  need(call.q_head >= call.latent_length && call.turned_head >= call.turned_length(),
-       "heads overlap");
+  need(call.q_head >= call.kv_lora_rank && call.rope_head >= call.rope_length(), "heads overlap");
   const uint64_t others = call.heads - 1;
-  need_input(call.q, others * call.q_head + call.latent_length, "q");
-  need_input(call.turned, others * call.turned_head + call.turned_length(), "turned");
+  need_input(call.q, others * call.q_head + call.kv_lora_rank, "q");
+  need_input(call.q_rope, others * call.rope_head + call.rope_length(), "q_rope");
   need_words(call.rows_of, "what rows see");
-  need_output(call.out, call.rows, uint64_t{call.heads} * call.latent_length);
+  need_output(call.out, call.rows, uint64_t{call.heads} * call.kv_lora_rank);
   need_memory(false);
 }
 
 void Checker::operator()(const LatentExpandCall& call) const {
   need_size(call.positions, call.to.heads);
-  need_pages(call.from, call.latent_length);
+  need_pages(call.from, call.kv_lora_rank);
   need_pages(call.to);
   need(call.to.type == KvType::kF32, "keys and values are not made in f32");
-  const uint32_t turned = call.from.length - call.latent_length;
-  if (call.to.key_length <= turned) {
-    refuse("a key of {} has nothing before the {} that RoPE rotates", call.to.key_length, turned);
+  const uint32_t rope_length = call.from.length - call.kv_lora_rank;
+  if (call.to.key_length <= rope_length) {
+    refuse("a key of {} has nothing before the {} that RoPE rotates", call.to.key_length,
+           rope_length);
   }
   const uint32_t pages = pages_for(call.positions);
   if (pages > std::min(call.from.count, call.to.count)) {
     refuse("{} positions have {} pages, and there are {} and {}", call.positions, pages,
            call.from.count, call.to.count);
   }
-  const uint64_t rows =
-      uint64_t{call.to.heads} * std::max(call.latent_length, call.to.value_length);
+  const uint64_t rows = uint64_t{call.to.heads} * std::max(call.kv_lora_rank, call.to.value_length);
   need(rows <= UINT32_MAX, "its heads have more elements than can be numbered");
-  need_input(call.key, call.straight_length(), "the key's matrix");
-  need_input(call.value, call.latent_length, "the value's matrix");
+  need_input(call.key, call.nope_length(), "the key's matrix");
+  need_input(call.value, call.kv_lora_rank, "the value's matrix");
   need(call.key.stride != 0 && call.value.stride != 0, "all rows of a matrix lie in one place");
   need_memory(false);
 }
@@ -391,7 +389,7 @@ void Checker::operator()(const ExpertGemmCall& call) const {
   for (const auto& [stride, bytes] : {std::pair(call.codes_stride, spec.codes_bytes()),
                                       std::pair(call.scales_stride, spec.scales_bytes())}) {
     if (call.experts > 1 && stride < bytes) refuse("experts of {} bytes overlap", bytes);
-    need(stride % 64 == 0 && stride <= kMostBufferBytes, "experts are not a multiple of 64 apart");
+    need(stride % 64 == 0 && stride <= kMaxBufferBytes, "experts are not a multiple of 64 apart");
   }
   need_words(call.first, "the first places");
   need_aligned(call.row, 4, "rows");
@@ -408,7 +406,7 @@ void Checker::operator()(const ExpertGemmCall& call) const {
 void Checker::operator()(const ExpertAddCall& call) const {
   need_size(call.rows, call.n);
   need_experts(call.expert0, call.experts);
-  need_choice(call.used, kMostExperts);
+  need_choice(call.used, kMaxExperts);
   need(call.room > 0, "there are no rows of experts to add");
   need_input(call.x, call.n, "x");
   need_words(call.chosen, "the choices");

@@ -46,12 +46,12 @@ class CommandChecker {
 
  private:
   template <typename... Args>
-  void tell(size_t command, size_t other, fmt::format_string<Args...> format, Args&&... args) {
+  void report(size_t command, size_t other, fmt::format_string<Args...> format, Args&&... args) {
     if (full()) return;
     faults_.push_back(
         {command, other, name(command) + " " + fmt::format(format, std::forward<Args>(args)...)});
   }
-  bool full() const { return faults_.size() == kMostFaults; }
+  bool full() const { return faults_.size() == kMaxFaults; }
   // Returns "command 7 (gemm q8_0)".
   std::string name(size_t command) const {
     return fmt::format("command {} ({})", command, work_name(list_.commands[command]));
@@ -76,7 +76,7 @@ void CommandChecker::check_each() {
   for (size_t i = 0; i < list_.commands.size(); ++i) {
     const Command& command = list_.commands[i];
     if (command.queue >= around_.queues) {
-      tell(i, SIZE_MAX, "is of queue {}, and there are {}", command.queue, around_.queues);
+      report(i, SIZE_MAX, "is of queue {}, and there are {}", command.queue, around_.queues);
     }
     try {
       check_command(command);
@@ -84,7 +84,7 @@ void CommandChecker::check_each() {
       std::stable_partition(accesses_[i].begin(), accesses_[i].end(),
                             [](const Access& access) { return access.writes; });
     } catch (const Error& error) {
-      tell(i, SIZE_MAX, "is refused: {}", error.what());
+      report(i, SIZE_MAX, "is refused: {}", error.what());
     }
   }
 }
@@ -93,19 +93,19 @@ void CommandChecker::check_waits() {
   for (const StuckWait& wait : order_.stuck()) {
     const auto& [timeline, value] = wait.moment;
     if (wait.signals == SIZE_MAX) {
-      tell(wait.command, SIZE_MAX, "waits for {} of timeline {}, which nobody signals", value,
-           timeline);
+      report(wait.command, SIZE_MAX, "waits for {} of timeline {}, which nobody signals", value,
+             timeline);
     } else if (wait.signals == wait.command) {
-      tell(wait.command, SIZE_MAX, "waits for {} of timeline {}, which it signals itself", value,
-           timeline);
+      report(wait.command, SIZE_MAX, "waits for {} of timeline {}, which it signals itself", value,
+             timeline);
     } else if (wait.circle) {
-      tell(wait.command, wait.signals,
-           "waits for {} of timeline {}, which {} signals, and that waits for this one: a circle",
-           value, timeline, name(wait.signals));
+      report(wait.command, wait.signals,
+             "waits for {} of timeline {}, which {} signals, and that waits for this one: a circle",
+             value, timeline, name(wait.signals));
     } else {
-      tell(wait.command, wait.signals,
-           "waits for {} of timeline {}, which {} signals, and that never begins", value, timeline,
-           name(wait.signals));
+      report(wait.command, wait.signals,
+             "waits for {} of timeline {}, which {} signals, and that never begins", value,
+             timeline, name(wait.signals));
     }
   }
 }
@@ -116,22 +116,22 @@ void CommandChecker::check_timeline(TimelineId timeline, const std::vector<Signa
     const auto& [value, command] = signals[i];
     if (!order_.begins(command)) continue;
     if (value <= comes) {
-      tell(command, SIZE_MAX, "signals {} of timeline {}, which has {} by others", value, timeline,
-           comes);
+      report(command, SIZE_MAX, "signals {} of timeline {}, which has {} by others", value,
+             timeline, comes);
     }
     if (i == 0 || !order_.begins(signals[i - 1].command)) continue;
     const Signal& least = signals[i - 1];
     if (least.command == command) {
-      tell(command, SIZE_MAX, "signals timeline {} twice", timeline);
+      report(command, SIZE_MAX, "signals timeline {} twice", timeline);
     } else if (least.value == value) {
-      tell(command, least.command, "signals {} of timeline {}, as {} does", value, timeline,
-           name(least.command));
+      report(command, least.command, "signals {} of timeline {}, as {} does", value, timeline,
+             name(least.command));
     } else if (order_.signals_before(command, least.command)) {
-      tell(least.command, command, "signals {} of timeline {}, behind the {} of {}", least.value,
-           timeline, value, name(command));
+      report(least.command, command, "signals {} of timeline {}, behind the {} of {}", least.value,
+             timeline, value, name(command));
     } else if (!order_.signals_before(least.command, command)) {
-      tell(command, least.command, "signals {} of timeline {}, in no order with the {} of {}",
-           value, timeline, least.value, name(least.command));
+      report(command, least.command, "signals {} of timeline {}, in no order with the {} of {}",
+             value, timeline, least.value, name(least.command));
     }
   }
 }
@@ -146,9 +146,9 @@ void CommandChecker::check_conflict(size_t command, size_t other) {
     for (const Access& b : accesses_[command]) {
       if (!a.writes && !b.writes) break;  // writes come first
       if (a.at.buffer != b.at.buffer || !overlap(a, b)) continue;
-      return tell(command, other, "{} bytes of buffer {} that {} {}, and nothing orders them",
-                  b.writes ? "writes" : "reads", a.at.buffer, name(other),
-                  a.writes ? "writes" : "reads");
+      return report(command, other, "{} bytes of buffer {} that {} {}, and nothing orders them",
+                    b.writes ? "writes" : "reads", a.at.buffer, name(other),
+                    a.writes ? "writes" : "reads");
     }
   }
 }
@@ -195,8 +195,8 @@ void CommandChecker::check_read(size_t turn, size_t command, const Access& read,
     missing.take_away(write->access);
   }
   if (missing.empty()) return;
-  tell(command, SIZE_MAX, "reads {} bytes of buffer {} at {} that nobody wrote before",
-       missing.bytes(), read.at.buffer, missing.begin());
+  report(command, SIZE_MAX, "reads {} bytes of buffer {} at {} that nobody wrote before",
+         missing.bytes(), read.at.buffer, missing.begin());
 }
 
 }  // namespace

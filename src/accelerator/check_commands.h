@@ -27,7 +27,7 @@ struct CommandFault {
 };
 
 // The most faults that check_commands() returns.
-inline constexpr size_t kMostFaults = 1000;
+inline constexpr size_t kMaxFaults = 1000;
 
 // Returns all faults of the list, in its order. Empty: every order that its waits allow gives the
 // same result, and the list ends. These are faults:

@@ -91,14 +91,14 @@ class Check {
 }  // namespace
 
 void check_kernels(Accelerator& accelerator, const CheckAmount& amount,
-                   const std::function<void(const KernelCheck&)>& tell) {
+                   const std::function<void(const KernelCheck&)>& on_check) {
   Check check(accelerator, amount.seed);
   for (const Contract& contract : all_contracts(amount.brief)) {
     if (contract.name.find(amount.only) == std::string::npos) continue;
     if (amount.kinds && contract.kind && std::ranges::count(*amount.kinds, *contract.kind) == 0) {
       continue;
     }
-    tell(check.check(contract));
+    on_check(check.check(contract));
   }
 }
 

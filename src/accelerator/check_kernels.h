@@ -34,9 +34,9 @@ struct CheckAmount {
   std::optional<std::vector<PackKind>> kinds = {};
 };
 
-// Checks one contract after another, and calls `tell` when each is done. Throws Error (kResource)
-// where the accelerator is lost.
+// Checks one contract after another, and calls `on_check` when each is done. Throws Error
+// (kResource) where the accelerator is lost.
 void check_kernels(Accelerator& accelerator, const CheckAmount& amount,
-                   const std::function<void(const KernelCheck&)>& tell);
+                   const std::function<void(const KernelCheck&)>& on_check);
 
 }  // namespace hearth

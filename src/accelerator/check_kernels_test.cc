@@ -46,7 +46,7 @@ TEST(CheckKernels, FindsOneBitAndSaysWhere) {
 }
 
 // Any NaN is right in floats and in scales; elsewhere every bit counts.
-TEST(CheckKernels, AnyNanIsAsGoodAsAnother) {
+TEST(CheckKernels, AcceptsAnyNan) {
   CallProblem problem;
   problem.floats = {{.at = {0, 4}, .bytes = 4, .stride = 8, .rows = 2}};
   problem.halves = {{.at = {0, 16}, .bytes = 4}};
@@ -61,7 +61,7 @@ TEST(CheckKernels, AnyNanIsAsGoodAsAnother) {
             (std::vector<uint32_t>{0, 0xff800000, 0, 0x7fc00000, 0xfc000001, 0}));
 }
 
-TEST(CheckKernels, TellsWhatIsNotComputed) {
+TEST(CheckKernels, ReportsWhyAKernelIsRefused) {
   FaultyAccelerator faulty(VirtualOptions{});
   const std::vector<KernelCheck> checks = brief_check(faulty, "rope");
   ASSERT_EQ(checks.size(), 1u);

@@ -24,7 +24,7 @@ void check_command(const Command& command) {
   }
   const std::vector<Access> both = accesses_of(command);
   for (const Access& access : both) {
-    if (end_of(access) > kMostBufferBytes) {
+    if (end_of(access) > kMaxBufferBytes) {
       fail(ErrorCode::kRequest, "a copy ends beyond the longest buffer that is possible");
     }
   }

@@ -26,7 +26,7 @@ std::string chosen(const FoundAccelerators& found, std::string_view name) {
   }
 }
 
-TEST(FindAccelerators, TheFirstDiscreteOneIsMeantWithoutAName) {
+TEST(FindAccelerators, PrefersTheFirstDiscreteOneWithoutAName) {
   FoundAccelerators found{{one("llvmpipe", kSoftware), one("Intel UHD", kIntegrated),
                            one("Old card", kDiscrete, "it lacks Vulkan 1.3"),
                            one("RTX 5090", kDiscrete), one("RTX 3090", kDiscrete)},
@@ -38,14 +38,14 @@ TEST(FindAccelerators, TheFirstDiscreteOneIsMeantWithoutAName) {
   EXPECT_EQ(chosen(found, ""), "Old card cannot be used: it lacks Vulkan 1.3");
 }
 
-TEST(FindAccelerators, SoftwareAnswersToItsNameAlone) {
+TEST(FindAccelerators, ChoosesSoftwareByNameOnly) {
   const FoundAccelerators found{{one("llvmpipe (LLVM 15)", kSoftware)}, {}};
   EXPECT_EQ(chosen(found, "LLVMpipe"), "llvmpipe (LLVM 15)");
   EXPECT_NE(chosen(found, "").find("to use it anyway, give its name: 'llvmpipe (LLVM 15)'"),
             std::string::npos);
 }
 
-TEST(FindAccelerators, ANameMustMeanOne) {
+TEST(FindAccelerators, RefusesAmbiguousNames) {
   const FoundAccelerators found{
       {one("RTX 5090", kDiscrete), one("RTX 5090", kDiscrete), one("RTX 3090", kDiscrete)}, {}};
   EXPECT_EQ(chosen(found, "5090"), "RTX 5090");
@@ -56,14 +56,14 @@ TEST(FindAccelerators, ANameMustMeanOne) {
             "'RTX 3090'");
 }
 
-TEST(FindAccelerators, AWholeNameIsMeantAlone) {
+TEST(FindAccelerators, PrefersAnExactName) {
   const FoundAccelerators found{
       {one("RX 6800 XT", kDiscrete), one("RX 6800", kDiscrete, "full"), one("RX 6800", kDiscrete)},
       {}};
   EXPECT_EQ(&choose_accelerator(found, "rx 6800"), &found.all[2]);
 }
 
-TEST(FindAccelerators, WhereThereAreNoneItSaysWhy) {
+TEST(FindAccelerators, GivesTheReasonWhereThereAreNone) {
   EXPECT_EQ(chosen({{}, "there is no Vulkan loader"}, "any"), "there is no Vulkan loader");
 }
 

@@ -237,11 +237,11 @@ struct Gather {
     out.add_pages(call.pages, call.pages.copies, true);
   }
   void operator()(const LatentAttendCall& call) const {
-    add_parts(call.q, call.rows, call.heads, call.q_head, call.latent_length);
-    add_parts(call.turned, call.rows, call.heads, call.turned_head, call.turned_length());
+    add_parts(call.q, call.rows, call.heads, call.q_head, call.kv_lora_rank);
+    add_parts(call.q_rope, call.rows, call.heads, call.rope_head, call.rope_length());
     out.add({.at = call.rows_of, .bytes = uint64_t{call.rows} * sizeof(PagedRow)});
     out.add_pages(call.pages, 1, false);
-    out.add_rows(call.out, call.rows, uint64_t{call.heads} * call.latent_length, true);
+    out.add_rows(call.out, call.rows, uint64_t{call.heads} * call.kv_lora_rank, true);
   }
   void operator()(const LatentExpandCall& call) const {
     const uint32_t pages = pages_for(call.positions);
@@ -249,8 +249,8 @@ struct Gather {
     KvPages to = call.to;
     from.count = to.count = pages;
     out.add_pages(from, 1, false);
-    out.add_rows(call.key, call.to.heads * call.latent_length, call.straight_length());
-    out.add_rows(call.value, call.to.heads * call.to.value_length, call.latent_length);
+    out.add_rows(call.key, call.to.heads * call.kv_lora_rank, call.nope_length());
+    out.add_rows(call.value, call.to.heads * call.to.value_length, call.kv_lora_rank);
     out.add_pages(to, true);
   }
 

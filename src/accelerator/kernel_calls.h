@@ -119,7 +119,7 @@ struct GemmCall {
   ActRows a = {};
   uint32_t m = 0;
   FloatRows out = {};
-  std::vector<uint32_t> cuts = {};  // at most kMostCuts
+  std::vector<uint32_t> cuts = {};  // at most kMaxCuts
 };
 
 // Computes out = a + b, or a + (b + c) (kernels/sum/sum.h).
@@ -236,22 +236,22 @@ struct LatentStoreCall {
 };
 
 // attend_latent of kernels/attention/latent.h over the first copy of the pages. Rows see positions
-// as in a PagedAttendCall, always from the first one on. A head's query has latent_length floats in
-// `q`, for the latents, and the rest of pages.length in `turned`, for the rotated parts.
+// as in a PagedAttendCall, always from the first one on. A head's query has kv_lora_rank floats in
+// `q`, for the latents, and the rest of pages.length in `q_rope`, for the rotated parts.
 struct LatentAttendCall {
-  FloatRows q = {}, turned = {};
-  uint32_t q_head = 0, turned_head = 0;  // floats from head to head
-  Place rows_of = {};                    // [rows]: PagedRow
+  FloatRows q = {}, q_rope = {};
+  uint32_t q_head = 0, rope_head = 0;  // floats from head to head
+  Place rows_of = {};                  // [rows]: PagedRow
   uint32_t rows = 0;
   uint32_t positions = 0;  // no row sees more
   uint64_t seen = 0;       // positions of all rows together; changes the cost alone
   uint32_t heads = 0;
-  uint32_t latent_length = 0;
+  uint32_t kv_lora_rank = 0;
   float scale = 1;
   LatentPages pages = {};
-  FloatRows out = {};  // [rows][heads][latent_length]
+  FloatRows out = {};  // [rows][heads][kv_lora_rank]
 
-  uint32_t turned_length() const { return pages.length - latent_length; }
+  uint32_t rope_length() const { return pages.length - kv_lora_rank; }
 };
 
 // expand_latent of kernels/attention/latent.h: makes keys and values of some heads at the first
@@ -261,14 +261,14 @@ struct LatentAttendCall {
 struct LatentExpandCall {
   LatentPages from = {};
   uint32_t positions = 0;  // `from` and `to` have pages for all of them
-  uint32_t latent_length = 0;
-  // The matrices of the heads. Row latent_length * h + i of `key` is the part of head h's key,
+  uint32_t kv_lora_rank = 0;
+  // The matrices of the heads. Row kv_lora_rank * h + i of `key` is the part of head h's key,
   // without its rotated elements, that latent element i gives. Row value_length * h + e of `value`
   // gives element e of head h's value.
   FloatRows key = {}, value = {};
   KvPages to = {};  // has the lengths and the number of the heads
 
-  uint32_t straight_length() const { return to.key_length - (from.length - latent_length); }
+  uint32_t nope_length() const { return to.key_length - (from.length - kv_lora_rank); }
 };
 
 // choose_experts of kernels/routing/routing.h for rows of a router's logits.
@@ -362,7 +362,7 @@ void for_each_place(KernelCall* call, const Visit& visit) {
     void operator()(PagedAttendCall& c) const { of(c.q.at, c.rows_of, c.pages.at, c.out.at); }
     void operator()(LatentStoreCall& c) const { of(c.x.at, c.slots, c.pages.at); }
     void operator()(LatentAttendCall& c) const {
-      of(c.q.at, c.turned.at, c.rows_of, c.pages.at, c.out.at);
+      of(c.q.at, c.q_rope.at, c.rows_of, c.pages.at, c.out.at);
     }
     void operator()(LatentExpandCall& c) const { of(c.from.at, c.key.at, c.value.at, c.to.at); }
     void operator()(RouteCall& c) const { of(c.logits.at, c.bias, c.chosen, c.weights); }

@@ -17,8 +17,8 @@ constexpr uint32_t kRowFloats = 2048, kHeadFloats = 128;
 constexpr uint32_t kQueryHeads = 8;
 // The lengths in released models with latents: of the part of a position that RoPE rotates, and of
 // a head's values and its keys without that part. Then the heads in a call of a pass.
-constexpr uint32_t kTurned = 64, kLatentHeadFloats = 128, kLatentHeads = 4;
-constexpr uint32_t kLatentFloats = 512 + kTurned;
+constexpr uint32_t kRopeLength = 64, kLatentHeadFloats = 128, kLatentHeads = 4;
+constexpr uint32_t kLatentFloats = 512 + kRopeLength;
 
 KvType kv_type_in(const std::string& contract) {
   for (size_t i = 0; i < kKvTypes; ++i) {
@@ -170,7 +170,7 @@ KernelCall KernelTrial::paged(const TrialKind& kind) {
 }
 
 KernelCall KernelTrial::latent(const TrialKind& kind) {
-  const uint32_t length = kind.length, latent = length - kTurned;
+  const uint32_t length = kind.length, latent = length - kRopeLength;
   LatentPages pages{.count = rows_ / kPagePositions,
                     .type = kv_type_in(kind.contract),
                     .copies = 1,
@@ -182,30 +182,30 @@ KernelCall KernelTrial::latent(const TrialKind& kind) {
   }
   if (kind.attends) {
     return LatentAttendCall{.q = matrix(uint64_t{kLatentHeads} * latent),
-                            .turned = matrix(uint64_t{kLatentHeads} * kTurned),
+                            .q_rope = matrix(uint64_t{kLatentHeads} * kRopeLength),
                             .q_head = latent,
-                            .turned_head = kTurned,
+                            .rope_head = kRopeLength,
                             .rows_of = rows_seen(),
                             .rows = rows_,
                             .positions = rows_,
                             .seen = uint64_t{rows_} * (rows_ + 1) / 2,
                             .heads = kLatentHeads,
-                            .latent_length = latent,
-                            .scale = 1 / std::sqrt(static_cast<float>(kTurned)),
+                            .kv_lora_rank = latent,
+                            .scale = 1 / std::sqrt(static_cast<float>(kRopeLength)),
                             .pages = pages,
                             .out = matrix(uint64_t{kLatentHeads} * latent)};
   }
   KvPages to{.count = pages.count,
              .type = KvType::kF32,
              .heads = kLatentHeads,
-             .key_length = kLatentHeadFloats + kTurned,
+             .key_length = kLatentHeadFloats + kRopeLength,
              .value_length = kLatentHeadFloats};
   to.stride = to.heads * to.head_bytes();
   to.at = zeros(to.count * to.stride);
   const uint64_t keys = uint64_t{to.heads} * latent, values = uint64_t{to.heads} * to.value_length;
   return LatentExpandCall{.from = pages,
                           .positions = rows_,
-                          .latent_length = latent,
+                          .kv_lora_rank = latent,
                           .key = {floats(keys * kLatentHeadFloats), kLatentHeadFloats},
                           .value = {floats(values * latent), latent},
                           .to = to};

@@ -33,14 +33,14 @@ LatentStoreCall latent_store() {
 }
 LatentAttendCall latent_attend() {
   return {.q = {{kLatents, 65536}, 100},
-          .turned = {{kLatents, 81920}, 90},
+          .q_rope = {{kLatents, 81920}, 90},
           .q_head = 32,
-          .turned_head = 28,
+          .rope_head = 28,
           .rows_of = {kLatents, 131072},
           .rows = 2,
           .positions = 70,
           .heads = 3,
-          .latent_length = 20,
+          .kv_lora_rank = 20,
           .scale = 0.25f,
           .pages = latents_of(2),
           .out = {{kLatents, 98304}, 60}};
@@ -50,7 +50,7 @@ LatentAttendCall latent_attend() {
 LatentExpandCall latent_expand() {
   return {.from = latents_of(1),
           .positions = 70,
-          .latent_length = 20,
+          .kv_lora_rank = 20,
           .key = {{kLatents, 65536}, 12},
           .value = {{kLatents, 81920}, 22},
           .to = {.at = {kLatents, 131072},
@@ -105,13 +105,13 @@ TEST(LatentCalls, ContradictionsAreRefused) {
     expect_refused<A>(latent_attend(), spoil, text);
   };
   attend([](A& c) { c.heads = 0; }, "nothing to do");
-  attend([](A& c) { c.latent_length = 25; },
+  attend([](A& c) { c.kv_lora_rank = 25; },
          "a latent of 25 elements in rows of 24 is not possible");
-  attend([](A& c) { c.latent_length = 24; }, "RoPE rotates nothing");
+  attend([](A& c) { c.kv_lora_rank = 24; }, "RoPE rotates nothing");
   attend([](A& c) { c.positions = 0; }, "see nothing");
   attend([](A& c) { c.q_head = 19; }, "heads overlap");
-  attend([](A& c) { c.turned_head = 3; }, "heads overlap");
-  attend([](A& c) { c.turned.stride = 59; }, "rows of turned overlap");
+  attend([](A& c) { c.rope_head = 3; }, "heads overlap");
+  attend([](A& c) { c.q_rope.stride = 59; }, "rows of q_rope overlap");
   attend([](A& c) { c.scale = std::numeric_limits<float>::infinity(); }, "scale");
   attend([](A& c) { c.rows_of.offset += 2; }, "not a multiple of 4");
   attend([](A& c) { c.out.stride = 59; }, "output overlap");
@@ -127,14 +127,14 @@ TEST(LatentCalls, ContradictionsAreRefusedOfExpandedPages) {
   expand([](E& c) { c.positions = 129; }, "129 positions have 3 pages, and there are 3 and 2");
   expand([](E& c) { c.to.type = KvType::kF16; }, "not made in f32");
   expand([](E& c) { c.to.key_length = 4; }, "has nothing before the 4");
-  expand([](E& c) { c.latent_length = 25; }, "a latent of 25");
+  expand([](E& c) { c.kv_lora_rank = 25; }, "a latent of 25");
   expand([](E& c) { c.key.stride = 11; }, "key's matrix overlap");
   expand([](E& c) { c.value.stride = 0; }, "lie in one place");
   expand([](E& c) { c.to.heads = 3; }, "3 heads of 8192 bytes do not fit");
   expand([](E& c) { c.to.at.offset = 0; }, "overwrites");
 }
 
-TEST(LatentCalls, RowsThatSeeWhatThereIsNotAreRefused) {
+TEST(LatentCalls, RefusesRowsThatSeePositionsBeyondTheirPages) {
   std::vector<float> memory(65536);
   auto at = [&](const Place& place) {
     return reinterpret_cast<std::byte*>(memory.data()) + place.offset;

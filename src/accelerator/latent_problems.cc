@@ -90,14 +90,14 @@ struct LatentText {
 };
 struct LatentAttendSize {
   std::vector<LatentText> texts;
-  uint32_t heads, latent_length, turned_length;
+  uint32_t heads, kv_lora_rank, rope_length;
 };
 
 // Makes an attention call whose heads have gaps between them in both parts of the queries.
 LatentAttendCall latent_attend_problem(ProblemMemory& memory, KvType type,
                                        const LatentAttendSize& size) {
-  LatentAttendCall call{.heads = size.heads, .latent_length = size.latent_length};
-  const uint32_t length = size.latent_length + size.turned_length;
+  LatentAttendCall call{.heads = size.heads, .kv_lora_rank = size.kv_lora_rank};
+  const uint32_t length = size.kv_lora_rank + size.rope_length;
   call.scale = 1 / std::sqrt(static_cast<float>(length));
   std::vector<PagedRow> rows;
   std::vector<uint32_t> lengths;
@@ -110,13 +110,13 @@ LatentAttendCall latent_attend_problem(ProblemMemory& memory, KvType type,
   }
   call.rows = static_cast<uint32_t>(rows.size());
   call.pages = made_latents(type, pages, 2, length);
-  call.q_head = size.latent_length + 2;
-  call.turned_head = size.turned_length + 3;
+  call.q_head = size.kv_lora_rank + 2;
+  call.rope_head = size.rope_length + 3;
   call.q = memory.rows(call.rows, uint64_t{size.heads} * call.q_head + 1);
-  call.turned = memory.rows(call.rows, uint64_t{size.heads} * call.turned_head);
+  call.q_rope = memory.rows(call.rows, uint64_t{size.heads} * call.rope_head);
   call.rows_of = memory.add(std::as_bytes(std::span(rows)));
   call.pages.at = memory.add(stored_latents(memory, call.pages, lengths));
-  const uint32_t n = size.heads * size.latent_length;
+  const uint32_t n = size.heads * size.kv_lora_rank;
   call.out = memory.results(call.rows, n + 2, n);
   return call;
 }
@@ -138,29 +138,29 @@ Contract latent_attend_contract(KvType type, bool brief) {
                          LatentAttendCall call = latent_attend_problem(memory, type, size);
                          const std::string sizes_of = fmt::format(
                              "{} rows that see up to {}, {} heads, latents of {} and {}", call.rows,
-                             call.positions, size.heads, size.latent_length, size.turned_length);
+                             call.positions, size.heads, size.kv_lora_rank, size.rope_length);
                          return memory.finish(std::move(call), sizes_of);
                        });
 }
 
 struct LatentExpandSize {
-  uint32_t positions, heads, latent_length, turned_length, straight_length, value_length;
+  uint32_t positions, heads, kv_lora_rank, rope_length, nope_length, value_length;
 };
 
 // Makes a call whose input and output have one page more than it needs.
 LatentExpandCall latent_expand_problem(ProblemMemory& memory, KvType type,
                                        const LatentExpandSize& size) {
-  const uint32_t count = pages_for(size.positions) + 1, latent = size.latent_length;
-  LatentExpandCall call{.positions = size.positions, .latent_length = latent};
-  call.from = made_latents(type, count, 2, latent + size.turned_length);
+  const uint32_t count = pages_for(size.positions) + 1, latent = size.kv_lora_rank;
+  LatentExpandCall call{.positions = size.positions, .kv_lora_rank = latent};
+  call.from = made_latents(type, count, 2, latent + size.rope_length);
   const uint32_t lengths[] = {size.positions};
   call.from.at = memory.add(stored_latents(memory, call.from, lengths));
-  call.key = memory.rows(size.heads * latent, size.straight_length + 1);
+  call.key = memory.rows(size.heads * latent, size.nope_length + 1);
   call.value = memory.rows(size.heads * size.value_length, latent + 2);
   call.to = {.count = count,
              .type = KvType::kF32,
              .heads = size.heads,
-             .key_length = size.straight_length + size.turned_length,
+             .key_length = size.nope_length + size.rope_length,
              .value_length = size.value_length};
   const uint64_t bytes = size.heads * call.to.head_bytes();
   call.to.stride = bytes + 128;
@@ -186,8 +186,8 @@ Contract latent_expand_contract(KvType type, bool brief) {
         return memory.finish(
             std::move(call),
             fmt::format("{} positions of {} and {}, {} heads of {} and {}", size.positions,
-                        size.latent_length, size.turned_length, size.heads,
-                        size.straight_length + size.turned_length, size.value_length));
+                        size.kv_lora_rank, size.rope_length, size.heads,
+                        size.nope_length + size.rope_length, size.value_length));
       });
 }
 

@@ -21,9 +21,9 @@ namespace {
 constexpr double kMeasurePatience = 120;
 // A list lasts about this many seconds, so that its beginning and end hardly count.
 constexpr double kListSeconds = 0.02;
-constexpr uint32_t kMostCommands = 512;
-constexpr size_t kLeastRepetitions = 3, kMostRepetitions = 9, kMostSubmissions = 101;
-constexpr uint64_t kLeastPiece = 4096, kFirstPiece = uint64_t{1} << 20;
+constexpr uint32_t kMaxCommands = 512;
+constexpr size_t kMinRepetitions = 3, kMaxRepetitions = 9, kMaxSubmissions = 101;
+constexpr uint64_t kMinPiece = 4096, kFirstPiece = uint64_t{1} << 20;
 constexpr uint32_t kFirstSide = 256;
 // The most rows with which a slow product is still measured. With more rows its time is
 // proportional to them.
@@ -33,7 +33,7 @@ constexpr uint32_t kFewRows = 128;
 constexpr uint64_t kPartOfMemory = 8;
 constexpr uint64_t kCopiesInPieces = 4;
 
-constexpr uint32_t kMostTrialRows = 1024;
+constexpr uint32_t kMaxTrialRows = 1024;
 // The number of other measurements: writes, reads, copies to and from imported memory and within
 // the accelerator's own, submissions, commands.
 constexpr uint32_t kOtherParts = 7;
@@ -128,32 +128,32 @@ class Measurement {
 
   AcceleratorRates run() {
     AcceleratorRates rates;
-    tell();
+    report_progress();
     measure_host(&rates);
     measure_imported(&rates);
     rates.memory = measure_memory();
-    tell();
+    report_progress();
     rates.submission_nanoseconds = measure_submissions();
-    tell();
+    report_progress();
     rates.command_nanoseconds = measure_commands();
-    tell();
+    report_progress();
     for (const PackKind kind : options_.kinds) {
       for (const uint32_t rows : options_.rows) {
         if (rows <= kFewRows || is_quick(rates.products.back(), rows)) {
           rates.products.push_back(measure_product(kind, rows));
         }
-        tell();
+        report_progress();
       }
     }
     for (const TrialKind& kind : trials_) {
       rates.kernels.push_back(measure_kernel(kind));
-      tell();
+      report_progress();
     }
     return rates;
   }
 
  private:
-  void tell() {
+  void report_progress() {
     if (options_.report) options_.report(done_, parts_);
     ++done_;
   }
@@ -171,7 +171,7 @@ class Measurement {
     const uint64_t memory = facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes;
     const uint64_t room = std::min(memory, facts.allocation_bytes) / kPartOfMemory;
     uint64_t piece = options_.piece_bytes;
-    while (piece > room && piece > kLeastPiece) piece /= 2;
+    while (piece > room && piece > kMinPiece) piece /= 2;
     return piece;
   }
 
@@ -199,11 +199,11 @@ class Measurement {
 
   // Returns the seconds of several repetitions, after one that does not count.
   template <typename Once>
-  std::vector<double> repeated(const Once& once, size_t most = kMostRepetitions) {
+  std::vector<double> repeated(const Once& once, size_t most = kMaxRepetitions) {
     once();
     std::vector<double> seconds;
     const double begin = steady_seconds();
-    while (seconds.size() < kLeastRepetitions ||
+    while (seconds.size() < kMinRepetitions ||
            (seconds.size() < most && steady_seconds() - begin < share_)) {
       seconds.push_back(once());
     }
@@ -214,19 +214,19 @@ class Measurement {
   // `factor` times as long.
   template <typename Seconds>
   uint64_t grown(uint64_t size, uint64_t most, double factor, const Seconds& seconds) {
-    while (2 * size <= most && factor * kLeastRepetitions * seconds(size) < share_) size *= 2;
+    while (2 * size <= most && factor * kMinRepetitions * seconds(size) < share_) size *= 2;
     return size;
   }
 
   // Returns how many commands last as long as a list should. list(n) makes a list of n commands.
   template <typename List>
   uint32_t commands_for(const List& list) {
-    const double wanted = std::min(kListSeconds, share_ / kLeastRepetitions);
+    const double wanted = std::min(kListSeconds, share_ / kMinRepetitions);
     uint32_t commands = 1;
     // The first figure is mostly the cost of a submission where a command is short.
     for (int tries = 0; tries < 2; ++tries) {
       const double each = std::max(seconds_of(list(commands)), 1e-9) / commands;
-      commands = static_cast<uint32_t>(std::clamp<double>(wanted / each, 1, kMostCommands));
+      commands = static_cast<uint32_t>(std::clamp<double>(wanted / each, 1, kMaxCommands));
     }
     return commands;
   }
@@ -251,11 +251,11 @@ class Measurement {
     rates->write = transfer([&](uint64_t bytes) {
       return timed([&] { accelerator_.write(own.at(), std::span(host).first(bytes)); });
     });
-    tell();
+    report_progress();
     rates->read = transfer([&](uint64_t bytes) {
       return timed([&] { accelerator_.read(own.at(), std::span(host).first(bytes)); });
     });
-    tell();
+    report_progress();
   }
 
   static CommandList copies(uint32_t queue, Place from, Place to, uint64_t bytes, uint32_t count) {
@@ -302,9 +302,9 @@ class Measurement {
     }
     const Buffer own = accelerator_.allocate(piece_);
     rates->import_to = copy_rate(link_queue(), host.at(), own.at(), 1);
-    tell();
+    report_progress();
     rates->import_from = copy_rate(link_queue(), own.at(), host.at(), 1);
-    tell();
+    report_progress();
   }
 
   TransferRate measure_memory() {
@@ -327,7 +327,7 @@ class Measurement {
           accelerator_.wait(end, kMeasurePatience);
           return steady_seconds() - begin;
         },
-        kMostSubmissions);
+        kMaxSubmissions);
     for (double& one : seconds) one *= 1e9;
     return whole_spread(std::move(seconds));
   }
@@ -396,7 +396,7 @@ class Measurement {
       seconds_of(trial.list(1));
       return seconds_of(trial.list(1));
     };
-    rate.rows = static_cast<uint32_t>(grown(rate.rows, kMostTrialRows, factor, once));
+    rate.rows = static_cast<uint32_t>(grown(rate.rows, kMaxTrialRows, factor, once));
     const KernelTrial trial(accelerator_, kind, rate.rows);
     seconds_of(trial.list(1));
     const uint32_t count = commands_for([&](uint32_t n) { return trial.list(n); });

@@ -26,10 +26,10 @@ bool is_spread(const Spread& spread) {
 TEST(MeasureAccelerator, FindsAllRates) {
   VirtualAccelerator accelerator(VirtualOptions{.queues = 2});
   MeasureOptions options = kLittle;
-  std::vector<uint32_t> told;
+  std::vector<uint32_t> reported;
   uint32_t parts = 0;
   options.report = [&](uint32_t done, uint32_t total) {
-    told.push_back(done);
+    reported.push_back(done);
     parts = total;
   };
   const AcceleratorRates rates = measure_accelerator(accelerator, options);
@@ -55,8 +55,8 @@ TEST(MeasureAccelerator, FindsAllRates) {
     EXPECT_TRUE(is_spread(kernel.per_second)) << kernel.contract;
     EXPECT_EQ(kernel.refused, "");
   }
-  ASSERT_EQ(told.size(), parts + 1);
-  for (uint32_t i = 0; i <= parts; ++i) EXPECT_EQ(told[i], i);
+  ASSERT_EQ(reported.size(), parts + 1);
+  for (uint32_t i = 0; i <= parts; ++i) EXPECT_EQ(reported[i], i);
   EXPECT_EQ(accelerator.facts().free_bytes, accelerator.facts().memory_bytes);
 }
 
@@ -80,7 +80,7 @@ class PoorAccelerator : public VirtualAccelerator {
   }
 };
 
-TEST(MeasureAccelerator, TellsWhatItCouldNotMeasure) {
+TEST(MeasureAccelerator, ReportsWhatItCouldNotMeasure) {
   PoorAccelerator accelerator(VirtualOptions{});
   MeasureOptions options = kLittle;
   options.kernels = {"silu", "rms norm"};

@@ -275,7 +275,7 @@ TEST(PagedCalls, NoDispatchTakesLong) {
   EXPECT_EQ(groups, 32000u);
 }
 
-TEST(PagedCalls, PagesThatThereAreNotAreRefused) {
+TEST(PagedCalls, RefusesMissingPages) {
   VirtualAccelerator reference(VirtualOptions{});
   const PagedInputs in;
   PagedText text(reference, in, KvType::kF16);

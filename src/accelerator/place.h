@@ -10,7 +10,7 @@ using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = UINT32_MAX;
 // Every buffer is shorter than this. So sums and products of offsets and strides below it do not
 // overflow.
-inline constexpr uint64_t kMostBufferBytes = uint64_t{1} << 48;
+inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 48;
 
 struct Place {
   BufferId buffer = kNoBuffer;

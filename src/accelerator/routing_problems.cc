@@ -39,7 +39,7 @@ CallProblem route_problem(BufferId buffer, std::mt19937& random, const RoutingSi
   RouteCall call{.rule = {.experts = size.experts,
                           .used = size.used,
                           .gating = gating,
-                          .normalised = size.rows % 2 != 0,
+                          .norm_topk = size.rows % 2 != 0,
                           .scale = tied ? 1 : 2.5f,
                           .logit_scale = tied ? 1 : 0.7f,
                           .groups = size.groups,

@@ -18,12 +18,12 @@ namespace {
 
 constexpr mode_t kUsualMode = 0666;  // less the bits of the umask
 constexpr mode_t kPermissions = 0777;
-constexpr int kMostLinks = 40;  // the kernel's limit
+constexpr int kMaxLinks = 40;  // the kernel's limit
 
 // Returns the path at the end of all links, whether or not it exists.
 std::string behind_links(std::filesystem::path path) {
   std::error_code none;
-  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, none); ++links) {
+  for (int links = 0; links < kMaxLinks && std::filesystem::is_symlink(path, none); ++links) {
     path = path.parent_path() / std::filesystem::read_symlink(path, none);
   }
   return path;

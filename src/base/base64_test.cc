@@ -27,7 +27,7 @@ TEST(Base64, Rfc4648) {
   EXPECT_EQ(encode("\xFB\xFF\xFE"), "+//+");
 }
 
-TEST(Base64, AllBytesComeBack) {
+TEST(Base64, AllBytesRoundTrip) {
   std::mt19937 random(1);
   for (size_t size = 0; size < 300; ++size) {
     std::string bytes(size, '\0');
@@ -36,7 +36,7 @@ TEST(Base64, AllBytesComeBack) {
   }
 }
 
-TEST(Base64, RefusesWhatIsNone) {
+TEST(Base64, RefusesMalformedText) {
   for (const char* text : {"Z", "Zg", "Zg=", "Zg===", "====", "Z===", "=AAA", "Zg==Zg==", "Zm9\n",
                            "Zm9v\n", "Zm 9", "Zm-_", "Zh==", "Zm9=", "Zm=v", "\xC3\xA4gg"}) {
     EXPECT_FALSE(base64_decode(text)) << text;

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-TEST(BytesText, IsForPeople) {
+TEST(BytesText, ShowsBytesInLargeUnits) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(1023), "1023 B");
   EXPECT_EQ(bytes_text(1024), "1.00 KiB");

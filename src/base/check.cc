@@ -12,7 +12,7 @@ void check_failed(const char* file, int line, const char* condition, const char*
   char text[1024];
   std::snprintf(text, sizeof text, "hearth: internal error at %s:%d: %s (%s)\n", file, line,
                 message, condition);
-  tell_text(text);
+  write_stderr(text);
   std::abort();
 }
 

@@ -16,7 +16,7 @@ TEST(Error, CarriesCodeAndSentence) {
   }
 }
 
-TEST(Error, OnlyUsageExitsWithTwo) {
+TEST(Error, ExitStatusIsTwoForUsageErrorsOnly) {
   EXPECT_EQ(Error(ErrorCode::kUsage, "").exit_status(), 2);
   for (ErrorCode code : {ErrorCode::kFile, ErrorCode::kUnsupported, ErrorCode::kResource,
                          ErrorCode::kRequest, ErrorCode::kBusy}) {
@@ -24,7 +24,7 @@ TEST(Error, OnlyUsageExitsWithTwo) {
   }
 }
 
-TEST(Error, OfAFieldBeginsWithItsName) {
+TEST(Error, ErrorOfAFieldBeginsWithItsName) {
   try {
     fail_field(ErrorCode::kRequest, "top_p", "is {}; it must lie between 0 and 1", 7);
     FAIL() << "fail_field() returned";
@@ -37,7 +37,7 @@ TEST(Error, OfAFieldBeginsWithItsName) {
   }
 }
 
-TEST(Error, OfNoFieldNamesNone) {
+TEST(Error, ErrorWithoutAFieldNamesNone) {
   Error error(ErrorCode::kFile, "'a' is {} no format");
   EXPECT_EQ(error.field(), "");
   EXPECT_STREQ(error.what(), "'a' is {} no format");

@@ -20,7 +20,7 @@ TEST(Json, EscapesTextAndMakesItWellFormed) {
   EXPECT_EQ(json.line(), "\"\\\"a\\\\\\n\\u0001 \xc3\xa9 \xef\xbf\xbd\"\n");
 }
 
-TEST(Json, HasNoNumbersThatJsonHasNot) {
+TEST(Json, WritesNonFiniteNumbersAsNull) {
   Json json;
   json.array().real(std::numeric_limits<double>::quiet_NaN());
   json.real(-std::numeric_limits<double>::infinity()).end_array();

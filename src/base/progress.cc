@@ -33,7 +33,7 @@ std::string duration_text(double seconds) {
 }
 
 std::string progress_text(std::string_view label, uint64_t done, uint64_t total, double seconds,
-                          const AmountText& amount, std::string_view note, double most_left) {
+                          const AmountText& amount, std::string_view note, double max_left) {
   std::string text(label);
   if (total > 0) {
     text += fmt::format("  {} %  {} of {}", 100 * std::min(done, total) / total, amount(done),
@@ -45,7 +45,7 @@ std::string progress_text(std::string_view label, uint64_t done, uint64_t total,
     double rate = static_cast<double>(done) / seconds;
     text += fmt::format("  {}/s", amount(static_cast<uint64_t>(rate)));
     if (total > done) {
-      const double left = std::min(most_left, static_cast<double>(total - done) / rate);
+      const double left = std::min(max_left, static_cast<double>(total - done) / rate);
       text += fmt::format("  {} left", duration_text(left));
     }
   }
@@ -55,7 +55,7 @@ std::string progress_text(std::string_view label, uint64_t done, uint64_t total,
 
 Progress::Progress(std::string label, uint64_t total, AmountText amount)
     : Progress(std::move(label), total, std::move(amount),
-               isatty(STDERR_FILENO) ? tell_text : Out(), terminal_columns(), steady_seconds) {}
+               isatty(STDERR_FILENO) ? write_stderr : Out(), terminal_columns(), steady_seconds) {}
 
 Progress::Progress(std::string label, uint64_t total, AmountText amount, Out out, size_t columns,
                    Clock clock)
@@ -68,12 +68,12 @@ Progress::Progress(std::string label, uint64_t total, AmountText amount, Out out
       start_(clock_()),
       next_(start_ + kFirstAfter) {}
 
-void Progress::update(uint64_t done, std::string_view note, double most_left) {
+void Progress::update(uint64_t done, std::string_view note, double max_left) {
   if (!out_) return;
   double now = clock_();
   if (now < next_) return;
   next_ = now + kInterval;
-  std::string text = progress_text(label_, done, total_, now - start_, amount_, note, most_left);
+  std::string text = progress_text(label_, done, total_, now - start_, amount_, note, max_left);
   // A line that reaches the last column would wrap, and could not be rewritten.
   if (text.size() + 1 > columns_) text.resize(columns_ > 0 ? columns_ - 1 : 0);
   out_(fmt::format("\r{}\x1b[K", text));

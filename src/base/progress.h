@@ -22,10 +22,10 @@ using AmountText = std::function<std::string(uint64_t)>;
 std::string duration_text(double seconds);
 
 // Returns the line after `seconds` of work, with `note`, if any, at its end. A total of 0 means
-// that the total is unknown. `most_left` limits the time that is shown as left.
+// that the total is unknown. `max_left` limits the time that is shown as left.
 std::string progress_text(std::string_view label, uint64_t done, uint64_t total, double seconds,
                           const AmountText& amount, std::string_view note = {},
-                          double most_left = std::numeric_limits<double>::infinity());
+                          double max_left = std::numeric_limits<double>::infinity());
 
 class Progress {
  public:
@@ -43,7 +43,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void update(uint64_t done, std::string_view note = {},
-              double most_left = std::numeric_limits<double>::infinity());
+              double max_left = std::numeric_limits<double>::infinity());
   // Removes the line from the terminal.
   void finish();
 

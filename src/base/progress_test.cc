@@ -10,21 +10,21 @@ namespace {
 
 std::string blocks(uint64_t count) { return fmt::format("{} blocks", count); }
 
-TEST(ProgressText, TellsShareAmountRateAndTimeLeft) {
+TEST(ProgressText, ShowsShareAmountRateAndTimeLeft) {
   EXPECT_EQ(progress_text("packing", 25, 100, 5, blocks),
             "packing  25 %  25 blocks of 100 blocks  5 blocks/s  15 s left");
   EXPECT_EQ(progress_text("packing", 100, 100, 5, blocks, "done"),
             "packing  100 %  100 blocks of 100 blocks  20 blocks/s  done");
 }
 
-TEST(ProgressText, LeavesNoMoreTimeThanThereIs) {
+TEST(ProgressText, CapsTheTimeLeft) {
   EXPECT_EQ(progress_text("tuning", 25, 100, 5, blocks, "", 9),
             "tuning  25 %  25 blocks of 100 blocks  5 blocks/s  9 s left");
   EXPECT_EQ(progress_text("tuning", 75, 100, 5, blocks, "", 9),
             "tuning  75 %  75 blocks of 100 blocks  15 blocks/s  2 s left");
 }
 
-TEST(ProgressText, DoesWithoutATotalOrAnyWork) {
+TEST(ProgressText, WorksWithoutATotalOrAnyWork) {
   EXPECT_EQ(progress_text("reading", 30, 0, 10, blocks), "reading  30 blocks  3 blocks/s");
   EXPECT_EQ(progress_text("reading", 0, 10, 4, blocks), "reading  0 %  0 blocks of 10 blocks");
 }

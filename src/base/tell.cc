@@ -88,7 +88,7 @@ WriteEnd write_now(int fd, std::string_view* text) noexcept {
   return WriteEnd::kAll;
 }
 
-void tell_text(std::string_view text) noexcept {
+void write_stderr(std::string_view text) noexcept {
   // A slow reader loses no text; a text that nobody reads costs this wait once.
   while (write_now(STDERR_FILENO, &text) == WriteEnd::kFull) {
     if (!wait_writable(STDERR_FILENO, kPatienceMilliseconds)) return;

@@ -29,13 +29,13 @@ WriteEnd write_now(int fd, std::string_view* text) noexcept;
 bool wait_writable(int fd, int milliseconds) noexcept;
 
 // Writes to standard error as described above.
-void tell_text(std::string_view text) noexcept;
+void write_stderr(std::string_view text) noexcept;
 
 // Formats a text and writes it to standard error. The text is lost where there is no memory for it.
 template <typename... Args>
-void tell(fmt::format_string<Args...> format, Args&&... args) noexcept {
+void print_stderr(fmt::format_string<Args...> format, Args&&... args) noexcept {
   try {
-    tell_text(fmt::format(format, std::forward<Args>(args)...));
+    write_stderr(fmt::format(format, std::forward<Args>(args)...));
   } catch (const std::exception&) {
   }
 }

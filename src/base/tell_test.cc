@@ -94,7 +94,7 @@ TEST(WriteNow, WaitsForNoReader) {
   }
 }
 
-TEST(WriteNow, AReaderThatIsGoneIsNoSignal) {
+TEST(WriteNow, AReaderThatIsGoneRaisesNoSignal) {
   for (const bool sockets : {false, true}) {
     Ends ends(sockets);
     ends.close_reader();
@@ -120,19 +120,19 @@ TEST(Tell, WritesToStandardError) {
   const Ends ends;
   {
     const StandardError changed(ends.writer());
-    tell("hearth: {} tokens\n", 3);
+    print_stderr("hearth: {} tokens\n", 3);
   }
   EXPECT_EQ(ends.read_some(100), "hearth: 3 tokens\n");
 }
 
-TEST(Tell, ReturnsWhereNobodyListens) {
+TEST(Tell, ReturnsWithoutAReader) {
   const Ends unread;
   unread.fill();
   Ends gone;
   gone.close_reader();
   for (const int fd : {unread.writer(), gone.writer(), -1}) {
     const StandardError changed(fd);
-    tell("hearth: {} tokens\n", 3);
+    print_stderr("hearth: {} tokens\n", 3);
   }
 }
 

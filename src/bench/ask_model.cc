@@ -35,8 +35,8 @@ std::string ask_model(Transport& transport, const ServeUrl& url, const std::stri
   }
   transport.abandon(kId);
   try {
-    boost::json::value told = read_json(body);
-    return std::string(told.at("data").at(0).at("id").as_string());
+    boost::json::value facts = read_json(body);
+    return std::string(facts.at("data").at(0).at("id").as_string());
   } catch (const std::exception&) {
     fail(ErrorCode::kResource, "{}/v1/models lists no model; name one with --model", url.authority);
   }

@@ -13,7 +13,7 @@ TEST(CpuTimes, ReadsTheFirstLine) {
   EXPECT_EQ(times->stolen, 32u);
 }
 
-TEST(CpuTimes, WhatDoesNotTellIsNone) {
+TEST(CpuTimes, RefusesMalformedLines) {
   EXPECT_FALSE(parse_cpu_times("").has_value());
   EXPECT_FALSE(parse_cpu_times("cpu 1 2 3 4").has_value());
   EXPECT_FALSE(parse_cpu_times("cpu0 1 2 3 4 5 6 7 8").has_value());
@@ -34,7 +34,7 @@ TEST(CpuTimes, SharesOfWhatPassed) {
   EXPECT_FALSE(cpu_shares(std::nullopt, before).has_value());
 }
 
-TEST(CpuTimes, OfThisMachine) {
+TEST(CpuTimes, ReadsThisMachine) {
   auto times = read_cpu_times();
   if (!times) GTEST_SKIP() << "no /proc/stat here";
   EXPECT_LE(times->busy + times->stolen, times->all);

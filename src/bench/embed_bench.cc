@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostDepth = 4096;
+constexpr uint64_t kMaxDepth = 4096;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ EmbedBench::EmbedBench(std::vector<EmbedDevice*> devices, DeviceClock& clock, Em
 Estimate EmbedBench::estimate(size_t device, uint32_t length, double slo) {
   EstimateOptions options;
   options.slo = slo;
-  options.most = kMostDepth;
+  options.most = kMaxDepth;
   auto measure = [&](uint32_t count) {
     hooks_.progress(fmt::format("{}: {} texts of {}", devices_[device]->name(), count, length));
     std::vector<EmbedQuery> queries;
@@ -108,11 +108,11 @@ EmbedCase EmbedBench::measure(uint32_t length, double slo, uint32_t repetitions)
   for (size_t i = 0; i < devices_.size() && !hooks_.interrupted(); ++i) {
     std::vector<DepthTuner::Device> start(devices_.size());
     start[i] = alone[i];
-    out.devices[i].alone = tune_depths(start, slo, kMostDepth, run)[i];
+    out.devices[i].alone = tune_depths(start, slo, kMaxDepth, run)[i];
     alone[i].depth = out.devices[i].alone;
   }
   if (hooks_.interrupted()) return out;
-  std::vector<uint64_t> together = tune_depths(alone, slo, kMostDepth, run);
+  std::vector<uint64_t> together = tune_depths(alone, slo, kMaxDepth, run);
   for (size_t i = 0; i < devices_.size(); ++i) out.devices[i].together = together[i];
   return out;
 }

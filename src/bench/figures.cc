@@ -8,7 +8,7 @@ namespace {
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 // Returns the seconds that the operations take where each arithmetic unit runs at its peak.
-double least_seconds(const CaseWork& work, const LimitSample& best) {
+double min_seconds(const CaseWork& work, const LimitSample& best) {
   double seconds = ratio(work.attention_ops, best.ops[static_cast<size_t>(work.attention_unit)]);
   for (size_t i = 0; i < kArithmeticUnits; ++i) seconds += ratio(work.gemm_ops[i], best.ops[i]);
   return seconds;
@@ -43,7 +43,7 @@ Figures figures_of(const CaseResult& result, ArithmeticUnit unit, const LimitSam
   figures.seconds = spread_of(seconds).median;
   figures.ops_per_second = ops / figures.seconds;
   figures.peak_share = ratio(figures.ops_per_second, best.ops[which]);
-  figures.mixed_peak_share = least_seconds(result.work, best) / figures.seconds;
+  figures.mixed_peak_share = min_seconds(result.work, best) / figures.seconds;
   figures.peak_share_beside = spread_of(beside).median;
   if (result.what.phase == Phase::kDecode) {
     figures.reading = reading_of(result, figures.seconds, best);

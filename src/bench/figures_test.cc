@@ -12,7 +12,7 @@ LimitSample limit(double read, double fma, double int8) {
   return sample;
 }
 
-TEST(Figures, OfPrefill) {
+TEST(Figures, FiguresOfPrefill) {
   CaseResult result;
   result.what = {Phase::kPrefill, 100, 1, 0};
   result.work.gemm_ops = {0, 0, 6000};
@@ -36,7 +36,7 @@ TEST(Figures, OfPrefill) {
   EXPECT_FALSE(f.reading.has_value());
 }
 
-TEST(Figures, OfDecode) {
+TEST(Figures, FiguresOfDecode) {
   CaseResult result;
   result.what = {Phase::kDecode, 10, 4, 0};
   result.work.steps = 10;

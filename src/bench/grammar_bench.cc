@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostWalkBytes = 4000;
+constexpr size_t kMaxWalkBytes = 4000;
 constexpr size_t kHurriedWalkBytes = 150;  // beyond this size a walk closes what it can
 
 // Matches a document token by token and measures each. Returns whether the grammar accepts it.
@@ -78,7 +78,7 @@ void walk_randomly(const std::shared_ptr<const Grammar>& grammar,
   Matcher matcher(grammar, bytes);
   std::vector<uint64_t> bits(bytes->mask_words());
   std::string text;
-  while (text.size() < kMostWalkBytes) {
+  while (text.size() < kMaxWalkBytes) {
     matcher.mask(bits);
     const int32_t token = pick_byte(bits, text.size() > kHurriedWalkBytes, random);
     if (token < 0 || !matcher.accept(token)) {

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostRepeatedProducts = 10'000;  // upper bound of the products in a repetition
+constexpr uint32_t kMaxRepeatedProducts = 10'000;  // upper bound of the products in a repetition
 
 }  // namespace
 
@@ -25,9 +25,9 @@ class KernelBench::Side {
     // The first product may have to wait for pages and threads. It counts only where it is long
     // against that.
     double seconds = run_(1);
-    if (seconds < kLeastSeconds) seconds = run_(1);
-    double wanted = std::ceil(kLeastSeconds / std::max(seconds, 1e-9));
-    count_ = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMostRepeatedProducts}));
+    if (seconds < kMinSeconds) seconds = run_(1);
+    double wanted = std::ceil(kMinSeconds / std::max(seconds, 1e-9));
+    count_ = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMaxRepeatedProducts}));
   }
 
   // Returns the seconds of one product. An unmeasured product goes first, to wake threads and raise

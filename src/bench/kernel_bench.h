@@ -7,7 +7,7 @@
 // every product reads its weights from memory. Activations are already in the format that the
 // kernels take, and stay in the cache; outputs stay there too as far as they fit.
 //
-// A repetition is as many products one after the other as take kLeastSeconds. Limits are sampled
+// A repetition is as many products one after the other as take kMinSeconds. Limits are sampled
 // before the first repetition and after each. A turn begins with a product that is not measured.
 // before the first repetition and after each. A turn begins with a product that is not measured.
 #pragma once
@@ -57,7 +57,7 @@ struct KernelHooks {
 // Runs products of one team, all of whose members sit on one node. Used by member 0.
 class KernelBench {
  public:
-  static constexpr double kLeastSeconds = 10e-3;
+  static constexpr double kMinSeconds = 10e-3;
 
   // Weights lie on `node` of `machine`, which tells what memory is free now. `limits` measures the
   // team, at one level. `contenders` have the team's placement.

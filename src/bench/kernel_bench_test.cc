@@ -57,7 +57,7 @@ TEST_F(KernelBenchTest, AResultForEveryNumberOfRows) {
   EXPECT_EQ(limits_->levels()[0].samples.size(), 6u);
 }
 
-TEST_F(KernelBenchTest, EndsWhereSomebodyInterrupts) {
+TEST_F(KernelBenchTest, EndsWhenInterrupted) {
   uint32_t asked = 0;
   KernelHooks hooks;
   hooks.interrupted = [&] { return ++asked > 2; };

@@ -123,7 +123,7 @@ TEST(KernelReport, Json) {
   EXPECT_NE(told.find("\"bound\":\"arithmetic\",\"against\":[]}]"), std::string::npos) << told;
 }
 
-TEST(KernelReport, NobodyElseHasNoColumns) {
+TEST(KernelReport, LeavesOutColumnsWithoutContenders) {
   BenchReport alone = report();
   alone.contenders.clear();
   EXPECT_EQ(markdown(alone).find("OneLib"), std::string::npos);

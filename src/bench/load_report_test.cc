@@ -89,7 +89,7 @@ TEST(LoadReport, Csv) {
             "450000000,500000000,2097152,6291456\n");
 }
 
-TEST(LoadReport, JsonTellsWhatIsUnknown) {
+TEST(LoadReport, JsonHasNullForUnknownFigures) {
   std::string told = json(load_report());
   EXPECT_NE(told.find("\"loads\":{\"matrix_bytes\":400000000,\"packed_bytes\":420000000,"
                       "\"seconds\":{\"median\":0.4,\"min\":0.3,\"max\":0.5,\"relative\":0.5},"),

@@ -81,7 +81,7 @@ TEST(MatrixShapes, EachInEveryTypeAskedFor) {
 }
 
 // The token table counts as the head only where no other matrix is the head.
-TEST(MatrixShapes, AHeadOfItsOwn) {
+TEST(MatrixShapes, UntiedHeadIsListed) {
   std::vector<MatrixShape> shapes = two_layers().add("head", -1, 48, 64).as_head().shapes();
   EXPECT_EQ(shapes.back(), (MatrixShape{48, 64, kF32, "head"}));
   EXPECT_EQ(shapes[shapes.size() - 2].roles, "down");

@@ -107,7 +107,7 @@ void PackedProduct::multiply(const Task& task, uint32_t member, uint32_t copy, u
   const uint32_t begin = task.part * segments() / schedule_.k_parts;
   const uint32_t end = (task.part + 1) * segments() / schedule_.k_parts;
   // Some segments of a short K have no blocks.
-  uint32_t cuts[kMostCuts];
+  uint32_t cuts[kMaxCuts];
   size_t count = 0;
   for (uint32_t s = begin + 1; s < end; ++s) {
     const uint32_t before = count == 0 ? first_block(begin) : cuts[count - 1];

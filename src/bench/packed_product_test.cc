@@ -22,7 +22,7 @@ class PackedProductTest : public testing::Test {
 };
 
 // A kernel that multiplies nothing. Its output tells which copy of the weights it was given.
-void tell_codes(const GemmArgs& args) {
+void write_address(const GemmArgs& args) {
   uint64_t address = reinterpret_cast<uintptr_t>(args.w.codes) / 64 % (1 << 20);
   for (uint32_t row = 0; row < args.m; ++row) {
     std::fill_n(args.out + row * args.out_stride, args.panels * kPanelRows,
@@ -33,8 +33,8 @@ void tell_codes(const GemmArgs& args) {
 TEST_F(PackedProductTest, TakesTheCopiesInTurn) {
   PackedCopies weights(machine_, 0, rotation(PackKind::kQ8_0, 5, 3));
   constexpr RowsDefault kAny[] = {{kAnyRows, {.tile_panels = 1, .tile_rows = 1}}};
-  PackedProduct product(weights, {tell_codes, nullptr, kAny}, 2, timed_);
-  auto told_copy = [&] {
+  PackedProduct product(weights, {write_address, nullptr, kAny}, 2, timed_);
+  auto copy_read = [&] {
     for (uint32_t c = 0; c < weights.count(); ++c) {
       uint64_t address = reinterpret_cast<uintptr_t>(weights.copy(c).codes) / 64 % (1 << 20);
       if (product.out()[0] == static_cast<float>(address)) return c;
@@ -44,10 +44,10 @@ TEST_F(PackedProductTest, TakesTheCopiesInTurn) {
   for (uint32_t expected : {0u, 1u, 2u, 0u}) {
     EXPECT_EQ(product.next_copy(), expected);
     EXPECT_GT(product.run(1), 0);
-    EXPECT_EQ(told_copy(), expected);
+    EXPECT_EQ(copy_read(), expected);
   }
   product.run(4);
-  EXPECT_EQ(told_copy(), 1u);
+  EXPECT_EQ(copy_read(), 1u);
 }
 
 TEST_F(PackedProductTest, CopiesAreAlikeAndApart) {
@@ -103,12 +103,12 @@ TEST_F(PackedProductTest, SchedulesGiveTheSameProduct) {
   schedule.task_panels = 3;
   schedule.task_rows = 16;
   ASSERT_EQ(schedule_fault(schedule, *kernels.gemm[kind].menu), "");
-  PackedProduct by_hand(weights, kernels.gemm[kind], 40, timed_);
+  PackedProduct by_default(weights, kernels.gemm[kind], 40, timed_);
   PackedProduct scheduled(weights, kernels.gemm[kind], 40, timed_, schedule);
-  by_hand.run(1);
+  by_default.run(1);
   scheduled.run(1);
   const size_t values = size_t{40} * weights.spec().rows;
-  EXPECT_EQ(std::memcmp(by_hand.out(), scheduled.out(), sizeof(float) * values), 0);
+  EXPECT_EQ(std::memcmp(by_default.out(), scheduled.out(), sizeof(float) * values), 0);
 
   schedule.k_parts = 2;
   PackedProduct& dealt = scheduled;

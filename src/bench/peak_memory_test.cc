@@ -20,7 +20,7 @@ TEST(PeakMemory, ReadsTheFieldsOfStatus) {
   EXPECT_EQ(memory->huge, 0u);
 }
 
-TEST(PeakMemory, WhatDoesNotTellIsNone) {
+TEST(PeakMemory, RefusesMalformedStatus) {
   EXPECT_FALSE(parse_process_memory("").has_value());
   EXPECT_FALSE(parse_process_memory("VmHWM: 2 kB\n").has_value());
   EXPECT_FALSE(parse_process_memory("VmRSS: 2 kB\nVmHWMx: 2 kB\n").has_value());
@@ -36,7 +36,7 @@ constexpr size_t kShadow = 1;
 
 // Memory that was freed before PeakMemory was made does not count. Memory allocated and freed
 // afterwards counts.
-TEST(PeakMemory, SinceItWasMade) {
+TEST(PeakMemory, MeasuresThePeakSinceItWasMade) {
   auto come_and_go = [](size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);

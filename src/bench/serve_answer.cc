@@ -11,11 +11,11 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostBody = 1 << 20;
-constexpr size_t kMostSaid = 200;
+constexpr size_t kMaxBodyBytes = 1 << 20;
+constexpr size_t kMaxQuotedBytes = 200;
 
 std::string one_line(std::string_view text) {
-  std::string out(text.substr(0, kMostSaid));
+  std::string out(text.substr(0, kMaxQuotedBytes));
   std::ranges::replace_if(
       out, [](unsigned char c) { return c < ' ' || c == 127; }, ' ');
   return out;
@@ -79,7 +79,7 @@ void AnswerReader::take(const ReplyEvent& event) {
   if (ended_) return;
   if (event.kind == ReplyEvent::Kind::kFailed) return fail(event.failure, event.text, event.when);
   if (event.status != 200 || !event.is_stream) {
-    if (body_.size() < kMostBody) body_ += event.text;
+    if (body_.size() < kMaxBodyBytes) body_ += event.text;
   } else {
     std::vector<std::string> events;
     events_.take(event.text, &events);

@@ -103,7 +103,7 @@ TEST(AnswerReader, KindsOfFailure) {
   EXPECT_EQ(failed({refused}).failure, "connect");
 }
 
-TEST(AnswerReader, StrangeJsonIsNoText) {
+TEST(AnswerReader, StrangeJsonGivesNoText) {
   for (const char* data : {"7", "[]", "null", "{}", "{\"choices\":7}", "{\"choices\":[7]}",
                            "{\"choices\":[{\"text\":7}]}", "{\"choices\":[{\"delta\":[]}]}",
                            "{\"usage\":{\"prompt_tokens\":-1,\"completion_tokens\":1e99}}",
@@ -116,7 +116,7 @@ TEST(AnswerReader, StrangeJsonIsNoText) {
   }
 }
 
-TEST(ErrorMessage, FallsBackOnWhatWasSent) {
+TEST(ErrorMessage, FallsBackOnTheRawBody) {
   EXPECT_EQ(error_message("{\"error\":\"no such model\"}"), "no such model");
   EXPECT_EQ(error_message("{\"detail\":1}"), "{\"detail\":1}");
   EXPECT_EQ(error_message(std::string(5000, 'x')).size(), 200u);

@@ -5,9 +5,9 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostTries = 24;
+constexpr uint32_t kMaxTries = 24;
 constexpr double kCloseEnough = 1.05;
-constexpr double kLeastPart = 16;
+constexpr double kMaxReduction = 16;
 
 double per_second(uint64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -70,16 +70,16 @@ std::optional<double> goodput(const std::vector<ServedLoad>& loads, const ServeS
 }
 
 std::optional<double> RateSearch::next() const {
-  if (tried_ >= kMostTries) return {};
+  if (tried_ >= kMaxTries) return {};
   if (!reached_ && !missed_) return first_;
   if (!missed_) return *reached_ * 2;
-  if (!reached_ && *missed_ * kLeastPart <= first_) return {};
+  if (!reached_ && *missed_ * kMaxReduction <= first_) return {};
   if (!reached_) return *missed_ / 2;
   if (*missed_ <= *reached_ * kCloseEnough) return {};
   return std::sqrt(*missed_ * *reached_);
 }
 
-void RateSearch::tell(double rate, bool reached) {
+void RateSearch::record(double rate, bool reached) {
   ++tried_;
   (reached ? reached_ : missed_) = rate;
 }

@@ -62,7 +62,7 @@ class RateSearch {
   explicit RateSearch(double first) : first_(first) {}
   // Returns the rate to try; none where the search has ended.
   std::optional<double> next() const;
-  void tell(double rate, bool reached);
+  void record(double rate, bool reached);
 
  private:
   double first_;

@@ -23,7 +23,7 @@ TEST(ServeSlo, BothMustBeMet) {
   EXPECT_FALSE((ServeSlo{1.01, 0.11}).met_by(request));
 }
 
-TEST(ServeFigures, OfALoad) {
+TEST(ServeFigures, FiguresOfALoad) {
   ServedLoad load;
   load.seconds = 10;
   load.requests = {served(1, 0.1, 11), served(2, 0.2, 11), served(3, 0, 1)};
@@ -82,7 +82,7 @@ std::vector<double> search(double first, double capacity) {
   std::vector<double> tried;
   while (auto rate = search.next()) {
     tried.push_back(*rate);
-    search.tell(*rate, *rate <= capacity);
+    search.record(*rate, *rate <= capacity);
   }
   return tried;
 }

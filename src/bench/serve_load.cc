@@ -31,7 +31,7 @@ bool read_length(std::string_view text, uint32_t* value) {
   text = without_blanks(text);
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, *value);
-  return error == std::errc{} && stop == end && *value >= 1 && *value <= kMostShapeTokens;
+  return error == std::errc{} && stop == end && *value >= 1 && *value <= kMaxShapeTokens;
 }
 
 bool begins_with_letter(std::string_view line) {
@@ -63,7 +63,7 @@ std::vector<RequestShape> read_shapes(std::string_view csv, const std::string& n
         !read_length(line.substr(comma + 1), &shape.output)) {
       fail(ErrorCode::kFile,
            "{}:{}: '{}' is not a pair of lengths such as 512,128, each from 1 to {} tokens", name,
-           number, line.substr(0, 40), kMostShapeTokens);
+           number, line.substr(0, 40), kMaxShapeTokens);
     }
     shapes.push_back(shape);
   }

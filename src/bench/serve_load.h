@@ -14,7 +14,7 @@ struct RequestShape {
   bool operator==(const RequestShape&) const = default;
 };
 
-inline constexpr uint32_t kMostShapeTokens = 1u << 20;
+inline constexpr uint32_t kMaxShapeTokens = 1u << 20;
 
 // Reads lines of "PROMPT_TOKENS,OUTPUT_TOKENS" (CSV; a first line that begins with a letter is a
 // head, empty lines are skipped). Errors (kFile): name, line and what is wrong with it.

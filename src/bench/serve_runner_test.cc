@@ -15,7 +15,7 @@ class FakeServer final : public Transport {
   double now = 1000;
   double seconds = 2;
   bool answers = true;
-  size_t most_at_once = 0;
+  size_t max_at_once = 0;
   std::vector<double> started;
   std::vector<uint64_t> abandoned;  // ids of requests abandoned before they ended
 
@@ -28,7 +28,7 @@ class FakeServer final : public Transport {
       pending_.push_back({id, now + seconds / 2, false, kToken});
       pending_.push_back({id, now + seconds, true, std::string(kToken) + "data: [DONE]\n\n"});
     }
-    most_at_once = std::max(most_at_once, under_way());
+    max_at_once = std::max(max_at_once, under_way());
   }
 
   void wait(double most, std::vector<ReplyEvent>* events) override {
@@ -97,7 +97,7 @@ TEST(ServeRunner, ClosedLoopKeepsItsNumberUnderWay) {
   EXPECT_FALSE(served.rate.has_value());
   EXPECT_EQ(served.concurrency, 3u);
   EXPECT_EQ(served.requests.size(), 8u);
-  EXPECT_EQ(bench.server.most_at_once, 3u);
+  EXPECT_EQ(bench.server.max_at_once, 3u);
   EXPECT_EQ(bench.server.started, (std::vector<double>{0, 0, 0, 2, 2, 2, 4, 4}));
   EXPECT_EQ(served.seconds, 6);
   EXPECT_EQ(bench.asked[2], (RequestShape{30, 2}));
@@ -109,7 +109,7 @@ TEST(ServeRunner, ClosedLoopKeepsItsNumberUnderWay) {
   }
 }
 
-TEST(ServeRunner, OpenLoopWaitsForNobody) {
+TEST(ServeRunner, OpenLoopSendsOnScheduleWithoutWaiting) {
   Bench bench;
   bench.load.rate = 50;
   bench.load.requests = 40;
@@ -117,7 +117,7 @@ TEST(ServeRunner, OpenLoopWaitsForNobody) {
   ServedLoad served = bench.run();
   EXPECT_EQ(served.requests.size(), 40u);
   // All 40 requests, at 50 a second, are sent before the first answer ends after 2 s.
-  EXPECT_EQ(bench.server.most_at_once, 40u);
+  EXPECT_EQ(bench.server.max_at_once, 40u);
   PoissonArrivals arrivals(50, 3);
   for (double started : bench.server.started) EXPECT_NEAR(started, arrivals.next(), 1e-9);
   for (const ServedRequest& request : served.requests) EXPECT_NEAR(request.whole(), 2, 1e-9);
@@ -140,7 +140,7 @@ TEST(ServeRunner, TimesCountFromWhenARequestWasDue) {
   }
 }
 
-TEST(ServeRunner, SecondsEndIt) {
+TEST(ServeRunner, EndsAfterTheGivenSeconds) {
   Bench bench;
   bench.load.requests = 1000;
   bench.load.seconds = 5;
@@ -156,7 +156,7 @@ TEST(ServeRunner, SecondsEndIt) {
   EXPECT_GT(served.seconds, 5);
 }
 
-TEST(ServeRunner, GivesUpOnTheSilent) {
+TEST(ServeRunner, GivesUpOnASilentServer) {
   Bench bench;
   bench.server.answers = false;
   bench.load.timeout = 30;

@@ -68,7 +68,7 @@ TEST(TeamLimits, SamplesEveryLevel) {
   }
 }
 
-TEST(TeamLimits, TellsThatItsBufferIsShort) {
+TEST(TeamLimits, ReportsAShortBuffer) {
   Machine machine = two_nodes(kMiB);
   machine.memory_available = 4 * kMiB;
   Placement placement = place_threads(machine, {.threads = 2});

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr int kMostBraces = 8;  // braces tried between a name and its arguments
+constexpr int kMaxBraces = 8;  // braces tried between a name and its arguments
 
 struct Member {
   std::string_view key, text;
@@ -26,7 +26,7 @@ Member member_of(const ProbeCall& call, size_t index) {
 bool find_json_arguments(std::string_view text, size_t last, const ProbeCall& call,
                          CallSpot* spot) {
   size_t at = text.find('{', spot->name_end);
-  for (int i = 0; i < kMostBraces && at < last; ++i, at = text.find('{', at + 1)) {
+  for (int i = 0; i < kMaxBraces && at < last; ++i, at = text.find('{', at + 1)) {
     const size_t bytes = json_text_bytes(text.substr(at));
     if (!is_json_of(text.substr(at, bytes), call.arguments)) continue;
     spot->begin = at;
@@ -38,7 +38,7 @@ bool find_json_arguments(std::string_view text, size_t last, const ProbeCall& ca
 
 // Finds out the argument form of a call whose texts stand in quotes, and moves the spot's end past
 // the last quote.
-void tell_form(std::string_view text, CallSpot* spot) {
+void find_form_of(std::string_view text, CallSpot* spot) {
   spot->form = ArgumentForm::kParameters;
   const std::string_view head =
       without_space_behind(text.substr(spot->name_end, spot->begin - spot->name_end));
@@ -285,7 +285,7 @@ std::optional<CallSpot> find_call(std::string_view text, size_t from, const Prob
   spot.end = last + second.text.size();
   spot.behind_key = text.substr(key_end, value - key_end);
   spot.between_members = text.substr(value_end, next - value_end);
-  tell_form(text, &spot);
+  find_form_of(text, &spot);
   return spot;
 }
 

@@ -198,15 +198,15 @@ class TurnFormatFinder {
       outcome.problem = "does not show calls of tools in a history";
       return outcome;
     }
-    const bool told = find_call(one.turn, 0, call).has_value();
-    if (is_harmony(one) && told) {
+    const bool has_call = find_call(one.turn, 0, call).has_value();
+    if (is_harmony(one) && has_call) {
       outcome.stage = ProbeStage::kFound;
       return outcome;
     }
     outcome.stage = ProbeStage::kUntold;
-    outcome.problem = told ? "writes calls in a way that is not known"
-                           : "writes the arguments of a call in a way that is not known";
-    if (told) find_form(one, &outcome);
+    outcome.problem = has_call ? "writes calls in a way that is not known"
+                               : "writes the arguments of a call in a way that is not known";
+    if (has_call) find_form(one, &outcome);
     return outcome;
   }
 

@@ -54,7 +54,7 @@ std::string simple_template(const std::string& call) {
 
 class FindsKnownForm : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(FindsKnownForm, AsTheTableHasIt) {
+TEST_P(FindsKnownForm, FindsTheFormOfTheTable) {
   const KnownFormat* known = find_known_format(GetParam());
   ASSERT_NE(known, nullptr);
   const FoundTurnFormat found = found_in(turn_template(GetParam()));
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Templates, FindsKnownForm, testing::ValuesIn(known_form
                            return name;
                          });
 
-TEST_P(FindsKnownForm, AndCutsItsTurns) {
+TEST_P(FindsKnownForm, CutsItsTurns) {
   const RenderTurns render = render_with(turn_template(GetParam()));
   const FoundTurnFormat found = find_turn_format(render, [](auto) { return false; });
   for (const TurnProbe& probe : turn_probes(style_of(found))) {
@@ -129,7 +129,7 @@ TEST(FindTurnFormat, FindsReasoning) {
   EXPECT_EQ(marks("gpt-oss", {"<think>", "</think>"}), " ");
 }
 
-TEST(FindTurnFormat, ReasoningWithoutMarksIsNone) {
+TEST(FindTurnFormat, IgnoresReasoningWithoutMarks) {
   const FoundTurnFormat found = found_in(
       "{% for m in messages %}<|{{ m.role }}|>{{ m.reasoning_content }}{{ m.content }}"
       "{% for t in m.tool_calls or [] %}<call>{{ t.function.name }}{{ t.function.arguments | "

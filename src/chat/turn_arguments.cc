@@ -14,12 +14,12 @@ constexpr std::string_view kNoMembers =
 
 // A schema of a tool that is not strict may take at most this part of the time left, and 1 /
 // kPartOfWork of the work left, so that other schemas get theirs.
-constexpr double kMostOfTime = 0.5;
+constexpr double kMaxTimeShare = 0.5;
 constexpr uint64_t kPartOfWork = 2;
 // The work reserved for a grammar of any object, to which a schema is relaxed.
-constexpr uint64_t kLeastWork = 20'000;
+constexpr uint64_t kMinWork = 20'000;
 // Limits in bytes on one sentence, and on all sentences, about relaxed schemas: clients read them.
-constexpr size_t kMostSentenceBytes = 1000, kMostRelaxedBytes = 16 << 10;
+constexpr size_t kMaxSentenceBytes = 1000, kMaxRelaxedBytes = 16 << 10;
 
 // Limits the work of a RegexSet while it lives; the work done meanwhile is then taken off what was
 // left before.
@@ -88,7 +88,7 @@ Symbol TurnGrammar::arguments(const Tool& tool) {
   if (!hold_schemas_) return any_arguments(tool, marks);
   try {
     const WorkShare share(set_, set_.work_left() / kPartOfWork);
-    return schema_arguments(tool, marks, kMostOfTime * left);
+    return schema_arguments(tool, marks, kMaxTimeShare * left);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kRequest) throw;
     relax(error.what());
@@ -99,18 +99,18 @@ Symbol TurnGrammar::arguments(const Tool& tool) {
 Symbol TurnGrammar::any_arguments(const Tool& tool, const ArgumentMarks& marks) {
   Tool other = tool;
   other.parameters = kAnyObject;
-  const WorkShare share(set_, kLeastWork);
+  const WorkShare share(set_, kMinWork);
   return schema_arguments(other, marks, SchemaOptions().cpu_seconds);
 }
 
 // Adds a sentence about a relaxed schema, cut to the limits: they have paths and may be many and
 // long.
 void TurnGrammar::relax(std::string sentence) {
-  if (sentence.size() > kMostSentenceBytes) {
-    sentence.replace(kMostSentenceBytes, sentence.npos, "...");
+  if (sentence.size() > kMaxSentenceBytes) {
+    sentence.replace(kMaxSentenceBytes, sentence.npos, "...");
   }
   relaxed_bytes_ += sentence.size();
-  if (relaxed_bytes_ <= kMostRelaxedBytes) relaxed_.push_back(std::move(sentence));
+  if (relaxed_bytes_ <= kMaxRelaxedBytes) relaxed_.push_back(std::move(sentence));
 }
 
 Symbol TurnGrammar::schema_arguments(const Tool& tool, const ArgumentMarks& marks, double seconds) {

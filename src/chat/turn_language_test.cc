@@ -158,7 +158,7 @@ std::string error_of(const TurnOrder& order) {
   return "";
 }
 
-TEST(TurnLanguage, OneOddToolBreaksNothing) {
+TEST(TurnLanguage, RelaxesAnUnsupportedToolSchemaAlone) {
   TurnOrder order = order_of(ToolChoice::kAuto);
   order.tools.push_back({.name = "odd",
                          .parameters = R"({"type":"object","properties":
@@ -186,7 +186,7 @@ std::string slow_schema(int properties = 2000) {
   return schema + "}}";
 }
 
-TEST(TurnLanguage, SchemasThatTakeTooLongTogetherBreakNothing) {
+TEST(TurnLanguage, RelaxesSchemasThatTakeTooLongTogether) {
   TurnOrder order = order_of(ToolChoice::kAuto);
   for (int i = 0; i < 16; ++i) {
     const std::string name = "slow" + std::to_string(i);
@@ -197,7 +197,7 @@ TEST(TurnLanguage, SchemasThatTakeTooLongTogetherBreakNothing) {
 }
 
 // This schema's rules are made quickly, but the grammar of them takes too much work.
-TEST(TurnLanguage, ASchemaWhoseGrammarTakesTooLongBreaksNothing) {
+TEST(TurnLanguage, RelaxesASchemaWhoseGrammarTakesTooLong) {
   TurnOrder order = order_of(ToolChoice::kAuto);
   order.tools.push_back({.name = "slow", .parameters = slow_schema(1200), .where = "slow"});
   EXPECT_EQ(error_of(order), "");
@@ -271,7 +271,7 @@ TEST(TurnLanguage, NamesOfArgumentsComeOnce) {
   EXPECT_FALSE(fits("", "{\"a\": 1, \"b\": 2, \"\\u0061\": 3}"));
 }
 
-TEST(TurnLanguage, OnlySplitsWhereNothingIsAsked) {
+TEST(TurnLanguage, DoesNotBindATurnWithoutToolsOrShape) {
   const TurnLanguage language = hermes({});
   EXPECT_FALSE(language.bound);
   EXPECT_FALSE(language.tools);

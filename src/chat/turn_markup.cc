@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostSpace = 4;  // characters at a seam; endless white space is not allowed
+constexpr uint64_t kMaxSpace = 4;  // characters at a seam; endless white space is not allowed
 constexpr std::string_view kLooseMarks = "{}[],:";
 
 }  // namespace
@@ -34,7 +34,7 @@ std::vector<MarkerPart> split_marker(std::string_view marker, std::span<const Ma
 RegexId TurnMarkup::space(uint64_t most) const {
   ByteSet bytes;
   for (char c : kMarkerSpace) bytes.set(static_cast<uint8_t>(c));
-  return set_.repeat(set_.bytes(bytes), 0, std::max(most, kMostSpace));
+  return set_.repeat(set_.bytes(bytes), 0, std::max(most, kMaxSpace));
 }
 
 // Returns a marker's regular expression: white space may be more or less where the marker has some,

@@ -72,7 +72,7 @@ class TurnMarkup {
   // others by their whole text.
   MarkerHead head(std::string_view marker) const;
 
-  // Returns optional white space of up to `most` characters; 0: kMostSpace.
+  // Returns optional white space of up to `most` characters; 0: kMaxSpace.
   RegexId space(uint64_t most = 0) const;
   RegexId not_spaced();  // texts that do not begin with white space
   // Return the texts without `text`, and the texts that have it only at their end.

@@ -138,7 +138,7 @@ TEST_P(TurnTest, ReadsTheSameHoweverItIsCut) {
 }
 
 // Events come as soon as they are certain: each token's part before the next token.
-TEST_P(TurnTest, GivesWhatIsCertain) {
+TEST_P(TurnTest, GivesOnlyCertainText) {
   const Turn& turn = GetParam();
   const KnownFormat* known = find_known_format(turn.form);
   const Cut cut = cut_turn(pieces_of(turn, *known), known->controls, 1, 0);

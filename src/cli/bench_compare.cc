@@ -31,7 +31,7 @@ void add_compare_option(CLI::App& verb, BenchArgs* args) {
   const std::vector<CLI::Option*> others = verb.get_options();
   CLI::Option* compare = verb.add_option("--compare", args->compared,
                                          "Measure nothing: compare two or more reports of --json")
-                             ->expected(2, kMostSeries)
+                             ->expected(2, kMaxSeries)
                              ->type_name("FILE FILE...");
   for (CLI::Option* other : others) {
     // An option that needs another is excluded through that one.

@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostRows = 1u << 14;
+constexpr uint32_t kMaxRows = 1u << 14;
 
 std::vector<WeightType> types_named(const std::vector<std::string>& names) {
   const std::vector<WeightType> all = weight_types();
@@ -64,12 +64,12 @@ std::vector<uint32_t> thread_counts(const BenchSession& session) {
   return {1, 2};
 }
 
-void tell_team(const Machine& machine, const Placement& placement, const TeamLimits& limits) {
+void print_team(const Machine& machine, const Placement& placement, const TeamLimits& limits) {
   std::vector<uint32_t> pus = placement.pus();
   std::sort(pus.begin(), pus.end());
   pus.erase(std::unique(pus.begin(), pus.end()), pus.end());
   const ReadBufferInfo& buffer = limits.buffer();
-  tell(
+  print_stderr(
       "hearth: {} on node {}, CPUs {}; {} kernels\n"
       "hearth: the read limit is measured over {}, {} of it in huge pages\n",
       count_text(placement.seats.size(), "thread"), machine.nodes[placement.seats[0].node].os_index,
@@ -83,7 +83,7 @@ void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,
   contenders.sit(placement);
   Team team(placement, TeamOptions{.pin_caller = true});
   auto limits = make_limits(session, team, placement, {isa});
-  if (session.args.engine.verbose) tell_team(session.machine, placement, *limits);
+  if (session.args.engine.verbose) print_team(session.machine, placement, *limits);
   // Free memory is read again, since measuring the limits took some.
   Machine machine = Machine::live();
   KernelBench bench(team, machine, placement.seats[0].node, *limits, contenders, hooks);
@@ -114,7 +114,7 @@ void add_kernel_options(CLI::App& verb, BenchArgs* args, const std::vector<CLI::
 
 std::vector<CLI::Option*> add_product_options(CLI::App& verb, BenchArgs* args) {
   return {
-      add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMostRows, "numbers of activation rows")
+      add_counts(verb, "-m,--rows", &args->kernel_rows, 1, kMaxRows, "numbers of activation rows")
           ->default_str("1,4,16,64,512"),
       verb.add_option("--types", args->kernel_types,
                       "weight types, such as q8_0,bf16,fp8; default: those in the file")

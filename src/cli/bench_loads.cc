@@ -57,7 +57,7 @@ void measure_loads(BenchSession& session) {
     // Threads are printed once for each number of them.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();
-      tell_loaded(model.source, session.machine, engine, std::nullopt);
+      print_loaded(model.source, session.machine, engine, std::nullopt);
     }
     describe_engine(engine, &run);
     session.note_threads(engine.placement(), engine.warnings());

@@ -18,17 +18,17 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostAtOnce = 100'000;
-constexpr uint32_t kMostRequests = 100'000'000;
-constexpr double kMostLoadSeconds = 1e6;
+constexpr uint32_t kMaxConcurrency = 100'000;
+constexpr uint32_t kMaxRequests = 100'000'000;
+constexpr double kMaxLoadSeconds = 1e6;
 
 CLI::Validator number_above_zero() {
   auto check = [](std::string& input) -> std::string {
     double value = 0;
     const char* end = input.data() + input.size();
     auto [stop, error] = std::from_chars(input.data(), end, value);
-    if (error == std::errc{} && stop == end && value > 0 && value <= kMostLoadSeconds) return {};
-    return fmt::format("'{}' is not a number above 0 and up to {}", input, kMostLoadSeconds);
+    if (error == std::errc{} && stop == end && value > 0 && value <= kMaxLoadSeconds) return {};
+    return fmt::format("'{}' is not a number above 0 and up to {}", input, kMaxLoadSeconds);
   };
   return CLI::Validator(check, "");
 }
@@ -122,14 +122,14 @@ class ServeMeasurement {
     load_.requests = args_.requests;
     if (args_.seconds > 0) {
       load_.seconds = args_.seconds;
-      load_.requests = kMostRequests;
+      load_.requests = kMaxRequests;
     }
   }
 
   void warm_up(ServeRunner& runner) {
     ServeLoad load = load_;
     load.requests = args_.warmup;
-    load.seconds = kMostLoadSeconds;
+    load.seconds = kMaxLoadSeconds;
     for (const ServedRequest& request : runner.run(load).requests) {
       if (request.completed()) continue;
       fail(ErrorCode::kResource, "{}{} did not answer the first request: {}{}{}", report_.url,
@@ -162,7 +162,7 @@ class ServeMeasurement {
       load_.rate = rate;
       ServedLoad served = runner.run(load_);
       double reached = serve_figures(served, report_.slo).attainment.value_or(0);
-      search.tell(*rate, reached >= kGoodputAttainment);
+      search.record(*rate, reached >= kGoodputAttainment);
       add(std::move(served));
     }
   }
@@ -190,11 +190,11 @@ void add_loads(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* 
                                     "requests meet the objectives; starts at --rate (1)");
   CLI::Option* at_once =
       add_counts(
-          verb, "--concurrency", &args->concurrency, 1, kMostAtOnce,
+          verb, "--concurrency", &args->concurrency, 1, kMaxConcurrency,
           "With --serve: requests running at once; each answer starts the next request; default: 1")
           ->excludes(rate)
           ->excludes(find);
-  CLI::Option* requests = add_count(verb, "--requests", &args->requests, 1, kMostRequests,
+  CLI::Option* requests = add_count(verb, "--requests", &args->requests, 1, kMaxRequests,
                                     "With --serve: number of requests at each load")
                               ->capture_default_str();
   CLI::Option* seconds =
@@ -210,7 +210,7 @@ void add_loads(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* 
                              ->capture_default_str()
                              ->type_name("X");
   CLI::Option* warmup =
-      add_count(verb, "--warmup", &args->warmup, 0, kMostRequests,
+      add_count(verb, "--warmup", &args->warmup, 0, kMaxRequests,
                 "With --serve: warm-up requests, one at a time, that are not counted")
           ->capture_default_str();
   CLI::Option* seed = add_count(verb, "--seed", &args->seed, 0, UINT32_MAX,
@@ -233,7 +233,7 @@ void add_calls(CLI::App& verb, BenchServeArgs* args, std::vector<CLI::Option*>* 
   CLI::Option* key = add_text(verb, "--api-key-file", &args->key_file, "FILE",
                               "With --serve: send the API key in FILE's first line");
   CLI::Option* prefix =
-      add_count(verb, "--shared-prefix", &call.shared_prefix, 0, kMostShapeTokens,
+      add_count(verb, "--shared-prefix", &call.shared_prefix, 0, kMaxShapeTokens,
                 "With --serve: length of the prefix that all prompts share, in tokens");
   CLI::Option* ttft = add_amount(verb, "--slo-ttft-ms", &args->ttft_ms,
                                  "With --serve: objective for the time to first token");

@@ -76,7 +76,7 @@ void write_charts(const BenchArgs& args, const std::string& report) {
   write_charts(args, compare({read_report(report, "the report")}));
 }
 
-int tell_report(BenchSession& session) {
+int print_report(BenchSession& session) {
   BenchReport& report = session.report;
   report.shares = cpu_shares(session.cpu_before, read_cpu_times());
   return write_report(session.args, report);
@@ -108,19 +108,19 @@ void describe_engine(const Engine& engine, BenchRun* run) {
 
 BenchModel describe_for_bench(const OpenedModel& model) {
   const ModelSource& file = model.source;
-  ModelDescription told = describe_model(file);
+  ModelDescription description = describe_model(file);
   BenchModel out;
   out.file = file.name();
-  out.architecture = told.architecture;
-  out.name = told.name;
-  if (!told.types.empty()) out.stored_type = told.types[0].type;
-  out.parameters = told.parameters;
+  out.architecture = description.architecture;
+  out.name = description.name;
+  if (!description.types.empty()) out.stored_type = description.types[0].type;
+  out.parameters = description.parameters;
   out.file_bytes = file.file_bytes();
-  tell_made_type(model.spec.policy, &out);
+  note_made_type(model.spec.policy, &out);
   return out;
 }
 
-void tell_made_type(const WeightPolicy& policy, BenchModel* model) {
+void note_made_type(const WeightPolicy& policy, BenchModel* model) {
   model->made_type = policy.type ? policy_type_name(*policy.type) : "";
 }
 

@@ -82,7 +82,7 @@ int write_report(const BenchArgs& args, const Report& report) {
   return report.interrupted ? kInterruptedStatus : 0;
 }
 // Writes the session's own report; returns the exit status.
-int tell_report(BenchSession& session);
+int print_report(BenchSession& session);
 
 // Measures the limits of the team, with notes on what makes them unreliable. Free memory is read
 // again, since a model may have been loaded.
@@ -94,6 +94,6 @@ void describe_engine(const Engine& engine, BenchRun* run);
 
 BenchModel describe_for_bench(const OpenedModel& model);
 // Stores the type to which the weights were quantised in the report.
-void tell_made_type(const WeightPolicy& policy, BenchModel* model);
+void note_made_type(const WeightPolicy& policy, BenchModel* model);
 
 }  // namespace hearth

@@ -11,7 +11,7 @@
 namespace hearth {
 
 // The words of the command line, for a verb that parses them again.
-struct ToldWords {
+struct GivenWords {
   std::optional<std::string> file;  // the value of --config
   std::vector<std::string> words;   // the words behind the verb, as typed
   Configuration configuration;

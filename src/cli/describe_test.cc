@@ -63,7 +63,7 @@ TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
   EXPECT_FALSE(describe_model(parse_gguf(made_source({}).gguf(), "test.gguf")).blocks.empty());
 }
 
-TEST(DescribeModel, TakesWhatItCannotUse) {
+TEST(DescribeModel, DescribesUnsupportedFiles) {
   GgufWriter writer;
   writer.set("general.architecture", std::string_view("martian"));
   writer.set("martian.attention.head_count", std::vector<uint32_t>{4, 8});
@@ -76,13 +76,13 @@ TEST(DescribeModel, TakesWhatItCannotUse) {
   EXPECT_EQ(model.tokenizer, "");
 }
 
-TEST(DescribeModel, TakesAFileThatSaysNothing) {
+TEST(DescribeModel, DescribesAFileWithoutMetadata) {
   ModelDescription model = describe_model(parse(GgufWriter()));
   EXPECT_EQ(model.architecture, "");
   EXPECT_EQ(model.parameters, 0u);
 }
 
-TEST(ParametersText, RoundsForPeople) {
+TEST(ParametersText, RoundsAndAddsAUnit) {
   EXPECT_EQ(parameters_text(7), "7");
   EXPECT_EQ(parameters_text(260032), "260.03 K");
   EXPECT_EQ(parameters_text(1235814400), "1.24 B");

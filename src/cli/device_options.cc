@@ -24,7 +24,7 @@ double parse_seconds(const std::string& text) {
 
 namespace {
 
-constexpr uint32_t kMostHostCores = 1u << 16;
+constexpr uint32_t kMaxHostCores = 1u << 16;
 
 void add_dispatch_options(CLI::App& verb, DeviceArgs* args) {
   auto is_seconds = [](std::string& input) -> std::string {
@@ -55,7 +55,7 @@ void add_dispatch_options(CLI::App& verb, DeviceArgs* args) {
   verb.add_option(
           "--host-cores", args->host_cores,
           "With --offload: CPU cores reserved for driving the accelerators; default: a quarter")
-      ->check(CLI::Range(0u, kMostHostCores))
+      ->check(CLI::Range(0u, kMaxHostCores))
       ->type_name("N");
 }
 

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostBatch = 1u << 16;
+constexpr uint32_t kMaxBatch = 1u << 16;
 // The most texts in a step: each holds at least one KV page.
 constexpr uint32_t kStepTexts = 128;
 
@@ -73,7 +73,7 @@ void add_pooling(CLI::App& verb, std::optional<std::string>* pooling) {
 void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args) {
   add_pooling(verb, &args->pooling);
   verb.add_flag("--no-normalize", args->no_normalise, "Do not scale vectors to length 1");
-  add_count(verb, "-b,--batch", &args->batch, 1, kMostBatch,
+  add_count(verb, "-b,--batch", &args->batch, 1, kMaxBatch,
             "Tokens per step; the vectors do not depend on it")
       ->capture_default_str();
   add_device_options(verb, &args->devices);
@@ -135,7 +135,7 @@ EmbedSetup load_devices(const EmbedModelArgs& args, EmbedModel& model, const Mac
   auto make_engine = [&](const EngineOptions& own) {
     ConsoleListener loading(verbose, interrupts);
     std::unique_ptr<Engine> made = start_engine(model.model, machine, isa, own, loading);
-    if (verbose) tell_loaded(model.model.source, machine, *made, std::nullopt);
+    if (verbose) print_loaded(model.model.source, machine, *made, std::nullopt);
     return made;
   };
   SetupOptions options =

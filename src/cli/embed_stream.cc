@@ -20,7 +20,7 @@ namespace {
 // The most texts in flight: many, so that one slow text does not stop other devices.
 constexpr size_t kWindow = 4096;
 // The most texts without a vector that are reported one by one; further ones are counted.
-constexpr uint64_t kMostTold = 20;
+constexpr uint64_t kMaxReported = 20;
 
 std::string texts_text(uint64_t count) { return fmt::format("{} texts", count); }
 
@@ -127,10 +127,10 @@ void Stream::write(Pending& pending) {
 
 void Stream::skip(const Pending& pending) {
   output_.skip();
-  if (++totals_.without > kMostTold) return;
+  if (++totals_.without > kMaxReported) return;
   progress_.finish();
   print_note(fmt::format("{}: {}, so it gets no vector{}", pending.place, pending.no_tokens,
-                         totals_.without == kMostTold ? "; further ones are only counted" : ""));
+                         totals_.without == kMaxReported ? "; further ones are only counted" : ""));
 }
 
 // Writes the finished texts at the front; waits up to `wait` for the first.

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostListed = 10'000;
-constexpr int kMostBelow = 4;
+constexpr size_t kMaxListedEntries = 10'000;
+constexpr int kMaxFolderDepth = 4;
 
 // Searches a folder and its subfolders.
 class Search {
@@ -27,7 +27,7 @@ class Search {
     std::vector<RepoFile> files;
     std::vector<fs::path> folders;
     fs::directory_iterator at(folder, *error), end;
-    for (; !*error && at != end && ++entries_ < kMostListed; at.increment(*error)) {
+    for (; !*error && at != end && ++entries_ < kMaxListedEntries; at.increment(*error)) {
       std::error_code other;
       if (at->is_directory(other)) {
         folders.push_back(at->path());
@@ -82,7 +82,7 @@ std::vector<FoundFile> find_model_files(const std::string& folder) {
   // Drops a trailing slash, since the name behind it would be empty.
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
-  if (!search.look(path, kMostBelow, &error)) {
+  if (!search.look(path, kMaxFolderDepth, &error)) {
     fail(ErrorCode::kFile, "cannot list the folder '{}': {}", folder, error.message());
   }
   return search.take();

@@ -38,10 +38,10 @@ class Batch {
         prompts_(prompts),
         request_(request),
         on_result_(on_result),
-        most_jobs_(std::max(1u, service.options().max_waiting / request.choices)),
+        max_jobs_(std::max(1u, service.options().max_waiting / request.choices)),
         stream_(std::make_shared<ResultStream>(
             kResultsAhead * request.choices *
-            static_cast<uint32_t>(std::min<size_t>(prompts.size(), most_jobs_)))),
+            static_cast<uint32_t>(std::min<size_t>(prompts.size(), max_jobs_)))),
         start_(steady_seconds()) {
     for (size_t p = 0; p < prompts.size(); ++p) {
       for (uint32_t choice = 0; choice < request.choices; ++choice) {
@@ -91,7 +91,7 @@ class Batch {
   // Submits prompts, as many as the service accepts for certain: all choices of those under way may
   // have to wait.
   void submit() {
-    for (; next_ < prompts_.size() && jobs_.size() < most_jobs_; ++next_) {
+    for (; next_ < prompts_.size() && jobs_.size() < max_jobs_; ++next_) {
       Request one = request_;
       one.prompt = prompts_[next_];
       JobHandle job = service_.submit(std::move(one), stream_);
@@ -130,7 +130,7 @@ class Batch {
   const std::vector<std::vector<int32_t>>& prompts_;
   const Request& request_;
   const ResultCallback& on_result_;
-  size_t most_jobs_;
+  size_t max_jobs_;
   std::shared_ptr<ResultStream> stream_;
   double start_;
   size_t next_ = 0;                               // the prompt to submit next

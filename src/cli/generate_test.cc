@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 // Times are taken by the computing threads: a late reader finds all tokens at once.
-TEST(Generate, TellsWhenTokensWereComputed) {
+TEST(Generate, ReportsWhenTokensWereComputed) {
   constexpr double kTick = 1e6;
   const ModelSource file =
       parse_gguf(made_source({.architecture = "llama", .layers = 1}).gguf(), "made");

@@ -65,7 +65,7 @@ class HeldText final : public HeldModel {
       : model_(std::move(model)),
         text_(model_.args->args, *model_.machine, open_model_of(model_.args->args)) {}
 
-  uint64_t least_bytes() const override { return text_.least_bytes(); }
+  uint64_t min_bytes() const override { return text_.min_bytes(); }
   void load(uint64_t room) override { text_.load(model_.name, others_of_text(model_), room); }
   uint64_t bytes() const override { return text_.served().facts.memory_bytes; }
   ServedModels served() const override { return {.text = &text_.served()}; }
@@ -84,7 +84,7 @@ class HeldEmbedder final : public HeldModel {
         embeddings_(queue_args(model_), *model_.machine, open_model_of(model_.args->args),
                     {.ranks = ranks_, .share = kShareBesideText}) {}
 
-  uint64_t least_bytes() const override { return bytes_; }
+  uint64_t min_bytes() const override { return bytes_; }
   void load(uint64_t) override { embeddings_.load(model_.name, *model_.others); }
   uint64_t bytes() const override { return bytes_; }
   ServedModels served() const override {

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-TEST(Interrupts, HoldsBackTheFirstSignalAndTellsOfIt) {
+TEST(Interrupts, HoldsBackAndReportsTheFirstSignal) {
   Interrupts interrupts;
   EXPECT_FALSE(interrupts.received());
   raise(SIGINT);
@@ -22,7 +22,7 @@ TEST(InterruptsDeathTest, LetsTheSecondSignalEndTheProcess) {
   EXPECT_EXIT(interrupt_twice(), testing::KilledBySignal(SIGINT), "");
 }
 
-TEST(InterruptsDeathTest, EndsTheProcessWhereNothingCanBeLost) {
+TEST(InterruptsDeathTest, EndsTheProcessWithNothingToLose) {
   auto interrupt = [] {
     Interrupts interrupts;
     raise(SIGINT);

@@ -29,7 +29,7 @@ KvType kv_type_of(const std::string& name) {
   fail(ErrorCode::kUsage, "--kv-type {} does not exist: give one of those in --help", name);
 }
 
-void tell_plan(const Engine& engine) {
+void print_plan(const Engine& engine) {
   std::vector<uint32_t> pus = engine.placement().pus();
   std::sort(pus.begin(), pus.end());
   const Plan& prefill = engine.graph(Phase::kPrefill).plan;
@@ -44,11 +44,12 @@ void tell_plan(const Engine& engine) {
     const bool first = prefill.sync == GroupSync::kLockstep;
     groups += fmt::format(", {} in lockstep", phase_name((first ? prefill : decode).phase));
   }
-  tell("hearth: CPUs {}; {}, {}{}\n", ranges_text(pus), count_text(prefill.shard_count(), "shard"),
-       groups, engine.options().interleave ? ", memory interleaved" : "");
+  print_stderr("hearth: CPUs {}; {}, {}{}\n", ranges_text(pus),
+               count_text(prefill.shard_count(), "shard"), groups,
+               engine.options().interleave ? ", memory interleaved" : "");
   const uint32_t usual = std::min(EngineOptions{}.decode_rows, prefill.max_rows);
   if (decode.max_rows == usual) return;
-  tell("hearth: decode plan: steps of up to {}\n", count_text(decode.max_rows, "row"));
+  print_stderr("hearth: decode plan: steps of up to {}\n", count_text(decode.max_rows, "row"));
 }
 
 // Returns the text about recurrent states; "" where the model has none.
@@ -56,13 +57,13 @@ std::string states_text(size_t bytes) {
   return bytes == 0 ? "" : fmt::format(", states {}", bytes_text(bytes));
 }
 
-void tell_nodes(const Machine& machine, const Engine& engine) {
+void print_nodes(const Machine& machine, const Engine& engine) {
   if (engine.options().interleave && machine.binds_memory()) {
-    tell("hearth: weights and KV cache are interleaved over all NUMA nodes\n");
+    print_stderr("hearth: weights and KV cache are interleaved over all NUMA nodes\n");
     return;
   }
   for (const NodeMemory& node : engine.node_memory()) {
-    tell(
+    print_stderr(
         "hearth: node {}: weights {}, keys and values {}{}, activations {}; {} of it in huge "
         "pages; {}\n",
         machine.nodes[node.node].os_index, bytes_text(node.weights), bytes_text(node.kv),
@@ -85,15 +86,15 @@ std::string context_text(const Engine& engine) {
   }
   if (const StatePool* states = engine.states(); states != nullptr) {
     text += fmt::format(", and for the states of {} and {} saved ones",
-                        count_text(states->places(), "text"), states->most_kept());
+                        count_text(states->places(), "text"), states->max_kept());
   }
   return text;
 }
 
-void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
-                 std::optional<double> seconds) {
+void print_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
+                  std::optional<double> seconds) {
   const MemoryUse& memory = engine.memory();
-  tell(
+  print_stderr(
       "hearth: {}: {}, {}{}\n"
       "hearth: {} threads, {} kernels, {}\n"
       "hearth: memory {}: weights {}, keys and values {}{}, the rest {}\n",
@@ -102,8 +103,8 @@ void tell_loaded(const ModelSource& source, const Machine& machine, const Engine
       isa_name(engine.isa()), context_text(engine), bytes_text(memory.total()),
       bytes_text(memory.weights), bytes_text(memory.kv), states_text(memory.states),
       bytes_text(memory.total() - memory.weights - memory.kv - memory.states));
-  tell_plan(engine);
-  tell_nodes(machine, engine);
+  print_plan(engine);
+  print_nodes(machine, engine);
 }
 
 Isa environment_isa(const CpuFeatures& features) {
@@ -158,7 +159,7 @@ std::unique_ptr<Engine> load_engine(OpenedModel& model, const EngineArgs& args,
   double start = steady_seconds();
   std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options, console);
   double took = steady_seconds() - start;
-  if (args.verbose || stderr_is_terminal()) tell_loaded(model.source, machine, *engine, took);
+  if (args.verbose || stderr_is_terminal()) print_loaded(model.source, machine, *engine, took);
   return engine;
 }
 
@@ -195,12 +196,12 @@ PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args) {
   return options;
 }
 
-ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all) {
+ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool print_all) {
   const PromptStreamOptions options = prompt_stream_options(args);
   if (options.gpu == "none") return {};
   Listener listener;
   listener.warn = print_note;
-  if (tell_all) listener.detail = print_note;
+  if (print_all) listener.detail = print_note;
   return [options, listener](Engine& engine, std::function<void()> poke) {
     return make_prompt_streamer(engine, options, std::move(poke), listener);
   };

@@ -48,8 +48,8 @@ std::string context_text(const Engine& engine);
 
 // Prints for --verbose what an engine consists of, and how much memory lies where. `seconds` is the
 // loading time, if known.
-void tell_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
-                 std::optional<double> seconds);
+void print_loaded(const ModelSource& source, const Machine& machine, const Engine& engine,
+                  std::optional<double> seconds);
 
 // Sets `options` from `args` for this machine, except the context.
 void set_engine(const Machine& machine, const EngineArgs& args, EngineOptions* options);
@@ -69,9 +69,9 @@ MeasuredAccelerator read_accelerator(const std::string& path);
 PromptStreamOptions prompt_stream_options(const PromptGpuArgs& args);
 
 // Returns a function that makes the streamer for long prompts beside a service's engine; with
-// `tell_all` it also prints what was chosen. Throws (kUsage) for options of streaming without a
+// `print_all` it also prints what was chosen. Throws (kUsage) for options of streaming without a
 // GPU.
-ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool tell_all);
+ServiceOptions::MakeStreamer streamer_maker(const PromptGpuArgs& args, bool print_all);
 
 // Loads the model into an engine with a service.
 std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args,

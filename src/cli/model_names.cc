@@ -56,15 +56,15 @@ bool names_revision(const std::optional<HubName>& hub) {
 }
 
 // Prints the progress of fetching one model.
-class PullTeller {
+class PullPrinter {
  public:
-  PullTeller(std::string name, bool json) : name_(std::move(name)), json_(json) {}
+  PullPrinter(std::string name, bool json) : name_(std::move(name)), json_(json) {}
 
   void begin(const RepoModel& model, uint64_t missing) const {
     if (json_) return;
-    tell("hearth: downloading {}:{}: {}, of which {} are missing, in {}\n", name_,
-         printable(model.label), bytes_text(model.bytes), bytes_text(missing),
-         count_text(model.files.size(), "file"));
+    print_stderr("hearth: downloading {}:{}: {}, of which {} are missing, in {}\n", name_,
+                 printable(model.label), bytes_text(model.bytes), bytes_text(missing),
+                 count_text(model.files.size(), "file"));
   }
 
   void progress(const std::string& file, uint64_t done, uint64_t total) {
@@ -89,10 +89,10 @@ class PullTeller {
     if (done == total) line_->finish();
     if (stderr_is_terminal() || now < next_) return;
     next_ = now + kLineSeconds;
-    tell("hearth: {}: {} of {}, {} a second\n", printable(file), bytes_text(done),
-         bytes_text(total),
-         bytes_text(static_cast<uint64_t>(static_cast<double>(done - std::min(done, first_)) /
-                                          (now - started_))));
+    print_stderr("hearth: {}: {} of {}, {} a second\n", printable(file), bytes_text(done),
+                 bytes_text(total),
+                 bytes_text(static_cast<uint64_t>(
+                     static_cast<double>(done - std::min(done, first_)) / (now - started_))));
   }
 
  private:
@@ -107,12 +107,12 @@ class PullTeller {
 }  // namespace
 
 PullListener pull_listener(const std::string& name, bool json) {
-  auto teller = std::make_shared<PullTeller>(name, json);
+  auto printer = std::make_shared<PullPrinter>(name, json);
   return {.note = print_note,
-          .begin = [teller](const RepoModel& model,
-                            uint64_t missing) { teller->begin(model, missing); },
-          .progress = [teller](const std::string& file, uint64_t done,
-                               uint64_t total) { teller->progress(file, done, total); }};
+          .begin = [printer](const RepoModel& model,
+                             uint64_t missing) { printer->begin(model, missing); },
+          .progress = [printer](const std::string& file, uint64_t done,
+                                uint64_t total) { printer->progress(file, done, total); }};
 }
 
 NamedModel find_named_model(const std::string& typed) {

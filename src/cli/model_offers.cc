@@ -139,7 +139,7 @@ std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
                                            const Configuration& configuration,
                                            const FoundModel& model) {
   const auto verb = configuration.find("serve");
-  std::vector<std::string> words = setting.told.words;
+  std::vector<std::string> words = setting.given.words;
   std::shared_ptr<ModelArgs> args;
   auto parse = [&] {
     args = std::make_shared<ModelArgs>();

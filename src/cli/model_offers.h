@@ -21,7 +21,7 @@ bool serves_set(const ServeArgs& args, const Configuration& configuration);
 // Settings that all models share. Must outlive the models.
 struct OfferSetting {
   const ServeArgs& args;
-  const ToldWords& told;
+  const GivenWords& given;
   const Machine& machine;
   std::shared_ptr<StepTurns> turns;
   std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on

@@ -268,7 +268,7 @@ void add_gpu_options(CLI::App& verb, PromptGpuArgs* args) {
 
 std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args) {
   return {
-      add_count(verb, "--gpu-rows", &args->rows, kLeastPassRows, kMostPassRows,
+      add_count(verb, "--gpu-rows", &args->rows, kMinPassRows, kMaxPassRows,
                 "Prompt tokens per pass through the GPU; default: as many as fit into its memory"),
       add_size(verb, "--gpu-memory", &args->memory,
                "GPU memory to use; default: 90 % of the free memory"),
@@ -278,8 +278,7 @@ std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* ar
           "Number of first layers to keep in GPU memory; auto, the default: as many as fit"),
       add_auto_count(
           verb, "--gpu-experts",
-          [args](std::optional<uint32_t> experts) { args->experts = experts; }, kLeastRing,
-          kMostRing,
+          [args](std::optional<uint32_t> experts) { args->experts = experts; }, kMinRing, kMaxRing,
           "Experts of the other layers to hold in GPU memory at a time; auto, the default: the "
           "fewest that cost no time")};
 }

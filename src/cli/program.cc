@@ -21,15 +21,15 @@ namespace hearth {
 namespace {
 
 constexpr int kUsageStatus = 2, kFailureStatus = 1;
-constexpr size_t kPageColumns = 80, kMostPageColumns = 120;
+constexpr size_t kPageColumns = 80, kMaxPageColumns = 120;
 constexpr const char* kHelpAll = "--help-all";
 
-void print_error(const std::string& sentence) { tell("hearth: {}\n", sentence); }
+void print_error(const std::string& sentence) { print_stderr("hearth: {}\n", sentence); }
 
 // The declared program, and the results of parsing.
 struct Program {
   CLI::App app{"Serves large language models on the processors of this machine."};
-  ToldWords told;
+  GivenWords given;
   Action action;
   std::string lacks;  // an error about a missing option, which a configuration may still set
 };
@@ -39,13 +39,13 @@ void add_verbs(Program* all) {
   Action& action = all->action;
   program.name("hearth");
   set_help_format(program);
-  auto set_config = [all](const std::string& path) { all->told.file = path; };
+  auto set_config = [all](const std::string& path) { all->given.file = path; };
   program
       .add_option_function<std::string>(
           "--config", set_config,
           "Read options from FILE; give it before the verb (docs/config.md)")
       ->type_name("FILE");
-  add_serve(program, action, all->told);
+  add_serve(program, action, all->given);
   add_run(program, action);
   add_chat(program, action);
   add_embed(program, action);
@@ -64,7 +64,7 @@ void add_verbs(Program* all) {
   add_gpu(program, action);
   add_tune(program, action);
   add_doctor(program, action);
-  add_config(program, action, all->told.file);
+  add_config(program, action, all->given.file);
   add_completion(program, action);
   add_version(program, action);
   program.require_subcommand(1);
@@ -111,7 +111,7 @@ std::string extras_sentence(const CLI::App& program) {
 int usage_error(const CLI::App& program, const std::string& sentence) {
   const CLI::App* verb = chosen_verb(program);
   print_error(sentence);
-  tell("Try `hearth{} --help`.\n", verb != nullptr ? " " + verb->get_name() : "");
+  print_stderr("Try `hearth{} --help`.\n", verb != nullptr ? " " + verb->get_name() : "");
   return kUsageStatus;
 }
 
@@ -144,7 +144,7 @@ std::string page_of(CLI::App& program, bool all) {
   group_options(program);
   const CLI::App* verb = chosen_verb(program);
   size_t columns = kPageColumns;
-  if (stdout_is_terminal()) columns = std::min<size_t>(terminal_columns(), kMostPageColumns);
+  if (stdout_is_terminal()) columns = std::min<size_t>(terminal_columns(), kMaxPageColumns);
   return help_page(program.help(), columns, all, verb == nullptr ? "" : verb->get_name());
 }
 
@@ -177,10 +177,10 @@ std::optional<int> parse(Program* program, std::vector<std::string> words) {
 
 int run_configured(const std::vector<std::string>& words, size_t place,
                    const std::vector<std::string>& more, const ConfiguredOptions& options,
-                   const ToldWords& told) {
+                   const GivenWords& given) {
   Program program;
   add_verbs(&program);
-  program.told = told;
+  program.given = given;
   std::vector<std::string> all = words;
   all.insert(all.begin() + static_cast<ptrdiff_t>(place) + 1, more.begin(), more.end());
   std::reverse(all.begin(), all.end());
@@ -197,7 +197,7 @@ int parse_and_run(const std::vector<std::string>& words) {
   Program program;
   add_verbs(&program);
   if (words.empty()) {
-    tell_text(page_of(program.app, false));
+    write_stderr(page_of(program.app, false));
     return kUsageStatus;
   }
   const std::vector<std::string> plain = plain_words(words);
@@ -213,12 +213,12 @@ int parse_and_run(const std::vector<std::string>& words) {
   }
   if (std::optional<int> status = parse(&program, plain)) return *status;
   const CLI::App& verb = *chosen_verb(program.app);
-  ToldWords& told = program.told;
-  told.words.assign(plain.begin() + static_cast<ptrdiff_t>(place) + 1, plain.end());
-  told.configuration = find_configuration(told.file, option_tree(program.app));
-  const ConfiguredOptions& options = told.configuration[verb.get_name()];
+  GivenWords& given = program.given;
+  given.words.assign(plain.begin() + static_cast<ptrdiff_t>(place) + 1, plain.end());
+  given.configuration = find_configuration(given.file, option_tree(program.app));
+  const ConfiguredOptions& options = given.configuration[verb.get_name()];
   const std::vector<std::string> more = configured_words(verb, options);
-  if (!more.empty()) return run_configured(plain, place, more, options, told);
+  if (!more.empty()) return run_configured(plain, place, more, options, given);
   return program.lacks.empty() ? program.action() : usage_error(program.app, program.lacks);
 }
 

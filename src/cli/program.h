@@ -27,8 +27,8 @@ using Action = std::function<int()>;
 OptionTree option_tree(const CLI::App& program);
 
 void add_run(CLI::App& program, Action& action);
-// `told` has the command line's words, complete when the action runs.
-void add_serve(CLI::App& program, Action& action, const ToldWords& told);
+// `given` has the command line's words, complete when the action runs.
+void add_serve(CLI::App& program, Action& action, const GivenWords& given);
 void add_embed(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);

@@ -33,8 +33,9 @@ void summarise_one(const Continuation& c, const RunOutputOptions& options) {
                                c.first_token_seconds);
   }
   if (c.rate() > 0) speed = fmt::format(", {:.1f} tokens/s", c.rate());
-  tell("hearth: prompt {} tokens{}\nhearth: generated {} tokens{}; {}; seed {}\n", c.prompt_tokens,
-       prompt_speed, c.tokens, speed, end_text(c, options.context), options.seed);
+  print_stderr("hearth: prompt {} tokens{}\nhearth: generated {} tokens{}; {}; seed {}\n",
+               c.prompt_tokens, prompt_speed, c.tokens, speed, end_text(c, options.context),
+               options.seed);
 }
 
 }  // namespace
@@ -130,11 +131,11 @@ void RunOutput::summarise(const std::vector<Continuation>& completions) const {
     first = std::max(first, c.first_token_seconds);
     total = std::max(total, c.total_seconds);
   }
-  tell("hearth: {} prompts, {} tokens ({} shared), prefilled in {:.3f} s\n",
-       completions.size() / choices_, prompt_tokens, cached, first);
-  tell("hearth: generated {} tokens in {} texts in {:.3f} s, {:.1f} tokens/s; seed {}\n", tokens,
-       completions.size(), total, total > 0 ? static_cast<double>(tokens) / total : 0,
-       options_.seed);
+  print_stderr("hearth: {} prompts, {} tokens ({} shared), prefilled in {:.3f} s\n",
+               completions.size() / choices_, prompt_tokens, cached, first);
+  print_stderr("hearth: generated {} tokens in {} texts in {:.3f} s, {:.1f} tokens/s; seed {}\n",
+               tokens, completions.size(), total,
+               total > 0 ? static_cast<double>(tokens) / total : 0, options_.seed);
 }
 
 }  // namespace hearth

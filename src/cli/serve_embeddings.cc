@@ -34,10 +34,10 @@ EmbedModel settle(OpenedModel model, const EmbedModelArgs& args, const EmbedRole
   return settle_reranker(std::move(model), args);
 }
 
-void tell_device(const DeviceReport& report, const char* what) {
+void print_device(const DeviceReport& report, const char* what) {
   std::string where = report.pus.empty() ? "" : ", CPUs " + ranges_text(report.pus);
-  tell("hearth: {}{} on {}{}: {}{}\n", report.queue ? "" : "not ", what, report.name, where,
-       report.why, host_cores_text(report));
+  print_stderr("hearth: {}{} on {}{}: {}{}\n", report.queue ? "" : "not ", what, report.name, where,
+               report.why, host_cores_text(report));
 }
 
 }  // namespace
@@ -61,11 +61,11 @@ void ServedEmbeddings::load(const std::string& name, const std::vector<uint32_t>
     if (!rest.empty()) args_.engine.plan.cpus = ranges_text(rest);
   }
   if (role_.ranks && !model_.model.spec.score) {
-    tell("hearth: reranking scores come from the logits of 'yes' and 'no'\n");
+    print_stderr("hearth: reranking scores come from the logits of 'yes' and 'no'\n");
   }
   setup_ = load_devices(args_, model_, machine_, clock_);
   for (const DeviceReport& report : setup_.reports) {
-    tell_device(report, role_.ranks ? "ranking" : "embedding");
+    print_device(report, role_.ranks ? "ranking" : "embedding");
   }
   require_queue(setup_);
   uint32_t context = text_context(model_, setup_);

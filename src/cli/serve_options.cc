@@ -18,14 +18,14 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMost = 1u << 20;
-constexpr uint32_t kMostQueueTokens = 1u << 30;
-constexpr double kMostWaitSeconds = 86'400, kMostTtlSeconds = 1e9;
+constexpr uint32_t kMaxCount = 1u << 20;
+constexpr uint32_t kMaxQueueTokens = 1u << 30;
+constexpr double kMaxWaitSeconds = 86'400, kMaxTtlSeconds = 1e9;
 
 CLI::Option* add_seconds(CLI::App& verb, const std::string& name, double* value,
                          const std::string& help) {
   return verb.add_option(name, *value, help)
-      ->check(CLI::Range(0.001, kMostWaitSeconds).description(""))
+      ->check(CLI::Range(0.001, kMaxWaitSeconds).description(""))
       ->type_name("SECONDS")
       ->default_str(fmt::format("{}", *value));
 }
@@ -83,7 +83,7 @@ void add_load_options(CLI::App& verb, ServeArgs* args) {
   add_count(verb, "--max-running", &options.max_running, 1, 4096,
             "Texts to generate at the same time")
       ->capture_default_str();
-  add_count(verb, "--max-queue", &options.max_queue, 0, kMost,
+  add_count(verb, "--max-queue", &options.max_queue, 0, kMaxCount,
             "Texts that may wait, at most half of them from one client; more are refused with 429")
       ->capture_default_str();
   add_seconds(verb, "--stall-timeout", &options.stall_seconds,
@@ -95,17 +95,17 @@ void add_load_options(CLI::App& verb, ServeArgs* args) {
 }
 
 void add_http_limits(CLI::App& verb, HttpOptions* http) {
-  add_count(verb, "--max-connections", &http->connections, 1, kMost,
+  add_count(verb, "--max-connections", &http->connections, 1, kMaxCount,
             "Open connections; for one more, the connection idle for longest is closed")
       ->capture_default_str();
-  add_count(verb, "--max-address-connections", &http->address_connections, 0, kMost,
+  add_count(verb, "--max-address-connections", &http->address_connections, 0, kMaxCount,
             "Open connections from one address (for IPv6, from one /64 network), such as a proxy; "
             "0: a quarter of --max-connections")
       ->capture_default_str();
   add_count(verb, "--max-header", &http->header_bytes, 1u << 10, 1u << 24,
             "Bytes of a request's header; more is refused with 431")
       ->capture_default_str();
-  add_count(verb, "--max-header-fields", &http->header_fields, 1, kMost,
+  add_count(verb, "--max-header-fields", &http->header_fields, 1, kMaxCount,
             "Fields of a request's header; more are refused with 431")
       ->capture_default_str();
   add_size(verb, "--max-body", &http->body_bytes,
@@ -139,7 +139,7 @@ void add_body_limits(CLI::App& verb, RequestLimits* limits) {
            {"--max-biases", &RequestLimits::biases, "Entries of logit_bias"},
            {"--max-choices", &RequestLimits::choices, "`n`"},
            {"--max-top-logprobs", &RequestLimits::top_logprobs, "`top_logprobs`"}}) {
-    add_count(verb, limit.name, &(limits->*limit.value), 1, kMost,
+    add_count(verb, limit.name, &(limits->*limit.value), 1, kMaxCount,
               std::string(limit.help) + "; more is refused with 400")
         ->capture_default_str();
   }
@@ -153,13 +153,13 @@ void add_embedding_options(CLI::App& verb, ServeArgs* args) {
            "A reranker to serve besides the others: a cross-encoder, or a model that answers yes "
            "or no (Qwen3-Reranker); it runs on a quarter of the cores, or on --device if there is "
            "no embedding model");
-  add_count(verb, "--embed-queue", &args->embed_queue, 1, kMostQueueTokens,
+  add_count(verb, "--embed-queue", &args->embed_queue, 1, kMaxQueueTokens,
             "Without --slo: tokens of texts or documents that may wait and run on a device; more "
             "are refused with 429")
       ->capture_default_str();
   add_size(verb, "--embed-memory", &args->app.embedding_limits.memory_bytes,
            "Memory for texts, vectors and replies being processed; more is refused with 429");
-  add_count(verb, "--max-inputs", &args->app.embedding_limits.inputs, 1, kMost,
+  add_count(verb, "--max-inputs", &args->app.embedding_limits.inputs, 1, kMaxCount,
             "Texts of one embedding request, or documents of one rerank request; more is refused "
             "with 400")
       ->capture_default_str();
@@ -175,7 +175,7 @@ void add_model_options(CLI::App& verb, ServeArgs* args) {
   verb.add_option_function<double>(
           "--ttl", set_ttl,
           "Unload a model after so long without use; default: only when its memory is needed")
-      ->check(CLI::Range(0.0, kMostTtlSeconds).description(""))
+      ->check(CLI::Range(0.0, kMaxTtlSeconds).description(""))
       ->type_name("SECONDS");
   add_text(verb, "--chat-template", &args->template_path, "FILE",
            "Chat template (Jinja) instead of the model's own");

@@ -18,12 +18,12 @@ namespace hearth {
 namespace {
 
 // The smallest useful context: below it, an error about memory is better.
-constexpr uint32_t kLeastContext = 256;
+constexpr uint32_t kMinContext = 256;
 // Rows of a prompt that the LM head scores at a time: enough to make reading its weights
 // worthwhile.
 constexpr uint32_t kScoredRows = 32;
-// The positions for which least_bytes() reserves memory.
-constexpr uint32_t kLeastPositions = 4096;
+// The positions for which min_bytes() reserves memory.
+constexpr uint32_t kMinPositions = 4096;
 
 }  // namespace
 
@@ -47,13 +47,13 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
   return args;
 }
 
-void ServedText::tell_start() const {
+void ServedText::print_start() const {
   if (args_.quiet) return;
   const Engine& engine = service_->engine();
   std::string bytes = bytes_text(engine.memory().kv);
   if (engine.states() != nullptr) bytes += ", " + bytes_text(engine.memory().states);
-  tell("hearth: {} ({}); the model was trained for a context of {}\n", context_text(engine), bytes,
-       model_.spec.hyper.context);
+  print_stderr("hearth: {} ({}); the model was trained for a context of {}\n", context_text(engine),
+               bytes, model_.spec.hyper.context);
   if (!chat_->has_template()) {
     print_note(
         "the model has no chat template: to use /v1/chat/completions, give --chat-template FILE");
@@ -67,8 +67,8 @@ void ServedText::find_turns() {
   if (args_.quiet) return;
   const TurnFormat& format = turns_.format;
   if (format.calls_tools()) {
-    tell("hearth: tool calls have the form '{}'{}\n", format.name,
-         format.reasons() ? "; reasoning is separated from the answer" : "");
+    print_stderr("hearth: tool calls have the form '{}'{}\n", format.name,
+                 format.reasons() ? "; reasoning is separated from the answer" : "");
   } else {
     print_note("tool calls are not available: the chat template " + turns_.problem);
   }
@@ -77,7 +77,7 @@ void ServedText::find_turns() {
 EngineOptions ServedText::engine_options() const {
   EngineOptions options;
   options.context = args_.engine.context;
-  options.least_context = kLeastContext;
+  options.min_context = kMinContext;
   options.kv_share = kServingKvShare;
   options.state_share = kServingStateShare;
   options.sequences = options.outputs = args_.app.completions.max_running;
@@ -85,7 +85,7 @@ EngineOptions ServedText::engine_options() const {
   return options;
 }
 
-uint64_t ServedText::least_bytes() const {
+uint64_t ServedText::min_bytes() const {
   Machine machine = Machine::live();
   machine.memory_available = 0;  // independent of what is free now
   for (NumaNode& node : machine.nodes) node.available_bytes = 0;
@@ -97,7 +97,7 @@ uint64_t ServedText::least_bytes() const {
   const MemoryUse memory = layout.memory();
   if (options.kv_bytes != 0 || layout.kv.page_count() == 0) return memory.total();
   const uint64_t pages =
-      (std::min(layout.options.context, kLeastPositions) + kPagePositions - 1) / kPagePositions;
+      (std::min(layout.options.context, kMinPositions) + kPagePositions - 1) / kPagePositions;
   return memory.total() - memory.kv +
          std::min<uint64_t>(memory.kv / layout.kv.page_count() * pages, memory.kv);
 }
@@ -106,7 +106,7 @@ void ServedText::load(const std::string& name, const std::vector<uint32_t>& othe
   EngineArgs placed_args = engine_args(others);
   placed_args.memory_room = room;
   service_ = load_service(model_, placed_args, engine_options(), nullptr, service_options(args_));
-  tell_start();
+  print_start();
   find_turns();
   backend_.emplace(*service_, *model_.tokenizer);
   const Engine& engine = service_->engine();

@@ -29,7 +29,7 @@ class ServedText {
   // Takes at most `room` bytes; 0: what is free.
   void load(const std::string& name, const std::vector<uint32_t>& others, uint64_t room = 0);
   // Returns the least memory that it takes, with keys and values for one sequence.
-  uint64_t least_bytes() const;
+  uint64_t min_bytes() const;
 
   const ServedModel& served() const { return *served_; }
   // Returns whether there is a chat template.
@@ -42,7 +42,7 @@ class ServedText {
  private:
   EngineArgs engine_args(const std::vector<uint32_t>& others) const;
   EngineOptions engine_options() const;
-  void tell_start() const;
+  void print_start() const;
   void find_turns();
 
   const ServeArgs& args_;

@@ -28,7 +28,7 @@ void ServedStock::offer_again() {
   try {
     set_->offer(find_offers(setting_, configuration_, OfferTime::kLater, &known_));
   } catch (const std::exception& error) {
-    tell(
+    print_stderr(
         "hearth: a model named on the command line or in the configuration cannot be read, so only "
         "the models of Hugging Face's cache were updated: {}\n",
         error.what());
@@ -48,7 +48,7 @@ void ServedStock::offer_cached_anew() {
   }
   ServeArgs args = setting_.args;
   args.models.clear();
-  const OfferSetting unnamed{args,           setting_.told,   setting_.machine,
+  const OfferSetting unnamed{args,           setting_.given,  setting_.machine,
                              setting_.turns, setting_.others, queues};
   Configuration verbs = configuration_;
   std::erase_if(verbs, [](const auto& each) { return each.first.starts_with(kModelTable); });

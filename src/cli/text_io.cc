@@ -71,7 +71,7 @@ bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) != 0; }
 
-void print_note(std::string_view text) { tell("hearth: note: {}\n", text); }
+void print_note(std::string_view text) { print_stderr("hearth: note: {}\n", text); }
 
 std::string without_last_newline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();

@@ -53,9 +53,9 @@ bool FileLines::take_line(std::string* line) {
 }
 
 FileLines::Got FileLines::read_more(std::chrono::milliseconds wait) {
-  if (buffer_.size() - begin_ > kMostLineBytes) {
+  if (buffer_.size() - begin_ > kMaxLineBytes) {
     fail(ErrorCode::kRequest, "line {} of {} has more than {} MiB: split the text", line_ + 1,
-         name_, kMostLineBytes >> 20);
+         name_, kMaxLineBytes >> 20);
   }
   pollfd look{fd_, POLLIN, 0};
   int ready = ::poll(&look, 1, static_cast<int>(wait.count()));

@@ -2,7 +2,7 @@
 // input, which are text or JSON objects. Memory does not grow with their number.
 //
 // Errors: unreadable input (kFile); a line that is not a JSON object, has no text or is longer than
-// kMostLineBytes (kRequest, naming the line).
+// kMaxLineBytes (kRequest, naming the line).
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-inline constexpr size_t kMostLineBytes = 64u << 20;
+inline constexpr size_t kMaxLineBytes = 64u << 20;
 
 struct TextRow {
   std::string text;

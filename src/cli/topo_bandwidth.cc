@@ -25,7 +25,7 @@ std::string contention_text(const Contention& contention) {
   if (contention.cores == 0) return {};
   std::string out = fmt::format("{} cores of a node together: {} GB/s; the best of them {} GB/s",
                                 contention.cores, rate_text(full_read(contention)),
-                                rate_text(most_read(contention)));
+                                rate_text(max_read(contention)));
   if (contention.cluster > 1) {
     out += fmt::format("; {} in a row share something", contention.cluster);
   }

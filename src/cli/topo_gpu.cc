@@ -127,21 +127,21 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
 
 // Returns what decoding and a pass lose, where copies always take the whole link's rate of the
 // host's memory, and decoding the rate at which it reads by itself.
-GpuPrediction::Beside beside_of(const GpuPrediction& told, const PassTarget& target,
+GpuPrediction::Beside beside_of(const GpuPrediction& prediction, const PassTarget& target,
                                 const MeasuredAccelerator& gpu, const Cores& cores,
                                 uint32_t depth) {
   // Decoding always keeps some of the memory's rate, as in virtual time.
-  const double left = std::max(1 - told.link_rate / told.memory_rate, 1.0 / 16);
+  const double left = std::max(1 - prediction.link_rate / prediction.memory_rate, 1.0 / 16);
   const StepCost alone = cores.decode(depth, 1), decode = cores.decode(depth, left);
   GpuPrediction::Beside beside{.depth = depth,
-                               .rows = std::min(told.plan.rows, told.context),
+                               .rows = std::min(prediction.plan.rows, prediction.context),
                                .decode_rate = alone.tokens_per_second,
                                .decode_left = decode.tokens_per_second};
-  TimedOptions host{.host_bytes_per_second = told.memory_rate};
-  beside.pass_seconds = PassClock(target, gpu, told.plan, host).seconds(beside.rows);
+  TimedOptions host{.host_bytes_per_second = prediction.memory_rate};
+  beside.pass_seconds = PassClock(target, gpu, prediction.plan, host).seconds(beside.rows);
   host.host_taken = (alone.local_bytes() + alone.remote_bytes()) / alone.seconds;
   try {
-    beside.pass_left = PassClock(target, gpu, told.plan, host).seconds(beside.rows);
+    beside.pass_left = PassClock(target, gpu, prediction.plan, host).seconds(beside.rows);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kResource) throw;
     beside.pass_left = kNever;
@@ -192,45 +192,46 @@ GpuPrediction predict_gpu(const Machine& machine, const BandwidthTable& table,
                           const GpuPredictArgs& args) {
   const AcceleratorRates& rates = args.gpu.rates;
   const uint32_t longest = std::max(kLastPrompt, args.plan.rows);
-  GpuPrediction told{.name = args.gpu.facts.name,
-                     .layers = static_cast<uint32_t>(model.layers.size()),
-                     .context = std::clamp(model.hyper.context, kFirstPrompt, longest)};
+  GpuPrediction prediction{.name = args.gpu.facts.name,
+                           .layers = static_cast<uint32_t>(model.layers.size()),
+                           .context = std::clamp(model.hyper.context, kFirstPrompt, longest)};
   const ModelPlacement placement{plan.shard_nodes, plan.shares, Binding::kNode, plan.experts};
-  const DescribedTarget described(model, machine, placement, KvType::kF16, told.context);
+  const DescribedTarget described(model, machine, placement, KvType::kF16, prediction.context);
   const PassTarget& target = described.target();
-  told.memory_rate = memory_rate(table);
-  told.link_rate = (rates.import_to ? *rates.import_to : rates.write).per_second.median;
-  const TimedOptions host{.host_bytes_per_second = told.memory_rate};
-  told.plan = plan_stream_by_time(target, args.gpu, args.plan, host);
+  prediction.memory_rate = memory_rate(table);
+  prediction.link_rate = (rates.import_to ? *rates.import_to : rates.write).per_second.median;
+  const TimedOptions host{.host_bytes_per_second = prediction.memory_rate};
+  prediction.plan = plan_stream_by_time(target, args.gpu, args.plan, host);
   const Cores cores(machine, table, model, plan);
-  const PassTime passes(target, args.gpu, told.plan, host);
-  told.threshold = threshold_of(passes, cores, std::min(told.plan.rows, told.context));
-  PassClock clock(target, args.gpu, told.plan, host);
+  const PassTime passes(target, args.gpu, prediction.plan, host);
+  prediction.threshold =
+      threshold_of(passes, cores, std::min(prediction.plan.rows, prediction.context));
+  PassClock clock(target, args.gpu, prediction.plan, host);
   bool lost = false;
-  for (uint32_t tokens = kFirstPrompt; tokens <= told.context; tokens *= 2) {
-    GpuPrediction::Prompt& prompt = told.prompts.emplace_back();
-    lost = lost || std::isinf(passes.seconds(std::min(tokens - 1, told.plan.rows)));
+  for (uint32_t tokens = kFirstPrompt; tokens <= prediction.context; tokens *= 2) {
+    GpuPrediction::Prompt& prompt = prediction.prompts.emplace_back();
+    lost = lost || std::isinf(passes.seconds(std::min(tokens - 1, prediction.plan.rows)));
     try {
-      if (!lost) prompt = on_gpu(clock, told.plan, cores, tokens);
+      if (!lost) prompt = on_gpu(clock, prediction.plan, cores, tokens);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kResource) throw;
       lost = true;
     }
     if (lost) prompt = {tokens, kNever, cores.prompt(tokens), {}};
   }
-  if (!lost && told.plan.berths > 0) {
-    told.berths = berths_of(target, args.gpu, told.plan, told.layers, host);
-    told.beside = beside_of(told, target, args.gpu, cores, args.depth);
+  if (!lost && prediction.plan.berths > 0) {
+    prediction.berths = berths_of(target, args.gpu, prediction.plan, prediction.layers, host);
+    prediction.beside = beside_of(prediction, target, args.gpu, cores, args.depth);
   }
-  return told;
+  return prediction;
 }
 
-std::string gpu_prediction_text(const GpuPrediction& told) {
-  std::string out = fmt::format("predicted through {}: {}\n", told.name,
-                                stream_plan_text(told.plan, told.layers));
+std::string gpu_prediction_text(const GpuPrediction& prediction) {
+  std::string out = fmt::format("predicted through {}: {}\n", prediction.name,
+                                stream_plan_text(prediction.plan, prediction.layers));
   out += fmt::format("{:>10} {:>13} {:>13} {:>11} {:>11} {:>11}\n", "prompt", "by the GPU",
                      "by the cores", "computing", "copying", "copied");
-  for (const GpuPrediction::Prompt& prompt : told.prompts) {
+  for (const GpuPrediction::Prompt& prompt : prediction.prompts) {
     const auto copied = bytes_text(prompt.passes.bytes_in + prompt.passes.bytes_out);
     const bool ends = !std::isinf(prompt.gpu_seconds);
     out +=
@@ -239,38 +240,39 @@ std::string gpu_prediction_text(const GpuPrediction& told) {
                     ends ? seconds_text(prompt.passes.computing_seconds) : "-",
                     ends ? seconds_text(prompt.passes.copying_seconds) : "-", ends ? copied : "-");
   }
-  out += told.threshold ? fmt::format("sooner by the GPU from {} tokens on\n", *told.threshold)
-                        : fmt::format("no prompt of a pass is sooner by the GPU\n");
-  for (const GpuPrediction::Berths& one : told.berths) {
+  out += prediction.threshold
+             ? fmt::format("sooner by the GPU from {} tokens on\n", *prediction.threshold)
+             : fmt::format("no prompt of a pass is sooner by the GPU\n");
+  for (const GpuPrediction::Berths& one : prediction.berths) {
     out += fmt::format("a pass of {} rows with {} berth{}: {}\n", one.rows, one.berths,
                        one.berths == 1 ? "" : "s", seconds_text(one.seconds));
   }
-  const double left = std::max(0.0, told.memory_rate - told.link_rate);
+  const double left = std::max(0.0, prediction.memory_rate - prediction.link_rate);
   out += fmt::format(
       "while layers are copied, {:.0f} of {:.0f} GB/s of the host's memory are left for decoding\n",
-      left * 1e-9, told.memory_rate * 1e-9);
-  return told.beside ? out + beside_text(*told.beside) : out;
+      left * 1e-9, prediction.memory_rate * 1e-9);
+  return prediction.beside ? out + beside_text(*prediction.beside) : out;
 }
 
-void json_gpu_prediction(Json& json, const GpuPrediction& told) {
-  const StreamPlan& plan = told.plan;
-  json.object().key("name").text(told.name).key("context").number(told.context);
+void json_gpu_prediction(Json& json, const GpuPrediction& prediction) {
+  const StreamPlan& plan = prediction.plan;
+  json.object().key("name").text(prediction.name).key("context").number(prediction.context);
   json.key("rows").number(plan.rows).key("pages").number(plan.pages);
-  json.key("layers").number(told.layers).key("layers_kept").number(plan.kept);
+  json.key("layers").number(prediction.layers).key("layers_kept").number(plan.kept);
   json.key("berths").number(plan.berths).key("berth_bytes").number(plan.berth_bytes);
   json.key("experts").number(plan.experts).key("expert_bytes").number(plan.expert_bytes);
   json.key("bytes_in_flight").number(plan.bytes_in_flight());
   json.key("memory_bytes").number(plan.bytes());
   json.key("threshold");
-  if (told.threshold) {
-    json.number(*told.threshold);
+  if (prediction.threshold) {
+    json.number(*prediction.threshold);
   } else {
     json.null();
   }
-  json.key("host_bytes_per_second").real(told.memory_rate);
-  json.key("link_bytes_per_second").real(told.link_rate);
+  json.key("host_bytes_per_second").real(prediction.memory_rate);
+  json.key("link_bytes_per_second").real(prediction.link_rate);
   json.key("prompts").array();
-  for (const GpuPrediction::Prompt& prompt : told.prompts) {
+  for (const GpuPrediction::Prompt& prompt : prediction.prompts) {
     json.object().key("tokens").number(prompt.tokens);
     json_seconds(json, "gpu_seconds", prompt.gpu_seconds);
     json_seconds(json, "cores_seconds", prompt.cores_seconds);
@@ -280,7 +282,7 @@ void json_gpu_prediction(Json& json, const GpuPrediction& told) {
     json.key("bytes_out").number(prompt.passes.bytes_out).end_object();
   }
   json.end_array().key("passes_by_berths").array();
-  for (const GpuPrediction::Berths& one : told.berths) {
+  for (const GpuPrediction::Berths& one : prediction.berths) {
     json.object()
         .key("rows")
         .number(one.rows)
@@ -291,7 +293,7 @@ void json_gpu_prediction(Json& json, const GpuPrediction& told) {
         .end_object();
   }
   json.end_array();
-  json_beside(json, told.beside);
+  json_beside(json, prediction.beside);
   json.end_object();
 }
 

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-constexpr double kLeastBudget = 1, kMostBudget = 7 * 86400;
+constexpr double kMinBudget = 1, kMaxBudget = 7 * 86400;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ double parse_budget(std::string_view text) {
   const std::string_view unit(end.ptr, static_cast<size_t>(text.data() + text.size() - end.ptr));
   const double seconds = unit == "s" ? value : unit == "m" ? 60 * value : 3600 * value;
   const bool known = unit == "s" || unit == "m" || unit == "h";
-  if (end.ec != std::errc() || !known || !(seconds >= kLeastBudget && seconds <= kMostBudget)) {
+  if (end.ec != std::errc() || !known || !(seconds >= kMinBudget && seconds <= kMaxBudget)) {
     fail(ErrorCode::kUsage, "--budget '{}' is not a time such as 90s, 10m or 1.5h, up to 168h",
          text);
   }

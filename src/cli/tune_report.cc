@@ -50,7 +50,7 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
     json.object().key("type").text(pack_kind_name(shape.kind)).key("outputs").number(shape.outputs);
     json.key("k").number(shape.k).key("threads").number(shape.threads);
     json.key("matrices").number(shape.matrices).key("experts").number(shape.of_experts);
-    json.key("rows").number(product.entry.most_rows);
+    json.key("rows").number(product.entry.max_rows);
     json_cost(json, product.cost, product.trials);
     json.key("schedule");
     product.entry.schedule.is_default() ? json.null() : json.text(schedule_text(product.entry));
@@ -159,7 +159,7 @@ std::string kernels_text(const Tuned& tuned, bool all) {
     trials += product.trials;
     if (!all) continue;
     lines += fmt::format("  {}, {}: {}\n", product_words(product.entry.product),
-                         count_text(product.entry.most_rows, "row"),
+                         count_text(product.entry.max_rows, "row"),
                          gains ? "saves " + gain_text(product.cost, true) : "stays");
   }
   std::string out =

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-TEST(TuneReport, TellsWhatWasNotDecidedAndWhy) {
+TEST(TuneReport, SaysWhatWasNotDecidedAndWhy) {
   TuneDoubt doubt;
   EXPECT_EQ(doubt_text(doubt, "plan"), "");
   doubt.open = {2, {0.96, 0.9, 1.02}};

@@ -74,7 +74,7 @@ BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<
   describe_engine(*engine, &run);
   run.unit = work.unit();
   session.report.isa = engine->isa();
-  tell_made_type(engine->spec().policy, &*session.report.model);
+  note_made_type(engine->spec().policy, &*session.report.model);
   {
     // The runner is destroyed before the arrivals are measured, so that its KV pages are free.
     BenchRunner runner(*engine, *limits, work, hooks);
@@ -157,7 +157,7 @@ int bench(const BenchArgs& args, const BenchServeArgs& serve, const BenchEmbedAr
   } else {
     measure_model(session);
   }
-  return tell_report(session);
+  return print_report(session);
 }
 
 // Adds the options that only measurements of steps use.

@@ -166,7 +166,7 @@ int read_turns(const ChatFormatArgs& args) {
   return 0;
 }
 
-constexpr size_t kMostShown = 1000;  // bytes of a marker that are shown
+constexpr size_t kMaxShownBytes = 1000;  // bytes of a marker that are shown
 
 // Returns the text between quotation marks, each newline as \n.
 std::string in_marks(std::string_view text) {
@@ -174,7 +174,7 @@ std::string in_marks(std::string_view text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     if (begin > 0) shown += "\\n";
-    shown += printable(text.substr(begin, end - begin), kMostShown);
+    shown += printable(text.substr(begin, end - begin), kMaxShownBytes);
     begin = end + 1;
   }
   return fmt::format("'{}'", shown);

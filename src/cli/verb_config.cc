@@ -17,12 +17,12 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostShownValue = 4096;
+constexpr size_t kMaxShownValue = 4096;
 
 std::string values_text(const OptionFact& option, const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) {
-    const std::string shown = printable(value, kMostShownValue);
+    const std::string shown = printable(value, kMaxShownValue);
     text += (text.empty() ? "" : ", ") + (option.flag ? shown : fmt::format("\"{}\"", shown));
   }
   return values.size() == 1 ? text : "[" + text + "]";

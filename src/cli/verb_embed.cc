@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostDimensions = 1u << 17;
+constexpr uint32_t kMaxDimensions = 1u << 17;
 // The exit status where a text was refused, like that of an error.
 constexpr int kRefusedStatus = 1;
 
@@ -49,16 +49,18 @@ std::unique_ptr<TextRows> open_rows(const EmbedArgs& args) {
   return std::make_unique<TextRows>(path, fields);
 }
 
-void tell_totals(const StreamTotals& totals, const QueueManager& manager, bool verbose) {
+void print_totals(const StreamTotals& totals, const QueueManager& manager, bool verbose) {
   double rate = totals.seconds > 0 ? static_cast<double>(totals.tokens) / totals.seconds : 0;
-  tell("hearth: {} vector{} of {} tokens in {:.2f} s, {:.1f} tokens/s{}{}\n", totals.texts,
-       totals.texts == 1 ? "" : "s", totals.tokens, totals.seconds, rate,
-       totals.without > 0 ? fmt::format("; texts without a vector: {}", totals.without) : "",
-       totals.interrupted ? "; interrupted" : "");
+  print_stderr(
+      "hearth: {} vector{} of {} tokens in {:.2f} s, {:.1f} tokens/s{}{}\n", totals.texts,
+      totals.texts == 1 ? "" : "s", totals.tokens, totals.seconds, rate,
+      totals.without > 0 ? fmt::format("; texts without a vector: {}", totals.without) : "",
+      totals.interrupted ? "; interrupted" : "");
   for (const DeviceStatistics& device : manager.statistics()) {
     if (!verbose) break;
-    tell("hearth: {}: {} texts in {} batches, {} late, {} failures, busy {:.2f} s\n", device.name,
-         device.done, device.batches, device.late, device.failures, device.busy_seconds);
+    print_stderr("hearth: {}: {} texts in {} batches, {} late, {} failures, busy {:.2f} s\n",
+                 device.name, device.done, device.batches, device.late, device.failures,
+                 device.busy_seconds);
   }
 }
 
@@ -121,7 +123,7 @@ int embed_texts(const EmbedArgs& args) {
     print_note(fmt::format("{} of {} texts had more than {} tokens and {} cut", totals.cut,
                            totals.texts, options.context, totals.cut == 1 ? "was" : "were"));
   }
-  if (!args.quiet) tell_totals(totals, manager, args.model.engine.verbose);
+  if (!args.quiet) print_totals(totals, manager, args.model.engine.verbose);
   if (args.quiet && totals.without > 0) {
     print_note(fmt::format("texts without a vector: {}", totals.without));
   }
@@ -161,7 +163,7 @@ void add_vector_options(CLI::App& verb, EmbedArgs* args) {
             return std::string(path.ends_with(".npy") ? "" : "the file's name must end with .npy");
           },
           ""));
-  add_count(verb, "--dimensions", &args->dimensions, 1, kMostDimensions,
+  add_count(verb, "--dimensions", &args->dimensions, 1, kMaxDimensions,
             "Keep only the first N dimensions (for Matryoshka models) and normalise again");
 }
 

@@ -102,7 +102,7 @@ int check(const FoundAccelerators& found, const GpuArgs& args) {
   return good == contracts ? 0 : 1;
 }
 
-void tell_measured(const MeasuredAccelerator& measured, bool as_json) {
+void print_measured(const MeasuredAccelerator& measured, bool as_json) {
   if (!as_json) {
     write_stdout(facts_text(measured.facts, {}) + "\n" + rates_text(measured.rates));
     return;
@@ -136,13 +136,13 @@ int bench_gpu(const FoundAccelerators& found, const GpuArgs& args) {
   measured.rates = measure_accelerator(*accelerator, {.seconds = seconds, .report = report});
   progress.reset();
   if (file) save_measured(*file, measured);
-  tell_measured(measured, args.json);
+  print_measured(measured, args.json);
   return 0;
 }
 
 int gpu(const GpuArgs& args) {
   if (args.describe) {
-    tell_measured(read_accelerator(*args.describe), args.json);
+    print_measured(read_accelerator(*args.describe), args.json);
     return 0;
   }
   if (!args.name.empty() && !args.check && !args.bench) {

@@ -22,7 +22,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostWalks = 1000;
+constexpr uint32_t kMaxWalks = 1000;
 constexpr size_t kShownBytes = 40;
 
 struct GrammarArgs {
@@ -141,7 +141,7 @@ void add_grammar(CLI::App& program, Action& action) {
   verb.add_flag(
       "--relaxed", args->relaxed,
       "Ignore keywords that cannot be enforced, and name them, instead of refusing the schema");
-  add_count(verb, "--walks", &args->walks, 0, kMostWalks,
+  add_count(verb, "--walks", &args->walks, 0, kMaxWalks,
             "bench: random documents to generate from each schema; --json prints them");
   add_seed(verb, &args->seed);
   verb.add_flag("--json", args->json,

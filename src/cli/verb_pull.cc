@@ -33,12 +33,12 @@ struct PullArgs {
   bool list = false, json = false;
 };
 
-constexpr uint32_t kMostConnections = 16, kMostTries = 1000, kMostStall = 3600;
-constexpr uint64_t kLeastPiece = 4096, kLargestPiece = uint64_t{1} << 40;
+constexpr uint32_t kMaxConnections = 16, kMaxTries = 1000, kMaxStallSeconds = 3600;
+constexpr uint64_t kMinPiece = 4096, kLargestPiece = uint64_t{1} << 40;
 
 // Rounds down to a multiple of a disk's write size.
 uint64_t settled_piece(uint64_t bytes) {
-  return std::clamp(bytes, kLeastPiece, kLargestPiece) / kLeastPiece * kLeastPiece;
+  return std::clamp(bytes, kMinPiece, kLargestPiece) / kMinPiece * kMinPiece;
 }
 
 // Returns tokens a second times bytes of the file, which is nearly the same for all types of a
@@ -145,13 +145,13 @@ void add_pull(CLI::App& program, Action& action) {
   verb.add_flag("--anyway", args->options.anyway,
                 "Download even a model that would not run here; skips the check")
       ->excludes(list);
-  add_count(verb, "--connections", &fetch.connections, 1, kMostConnections, "Parallel connections")
+  add_count(verb, "--connections", &fetch.connections, 1, kMaxConnections, "Parallel connections")
       ->capture_default_str();
   add_size(verb, "--piece", &fetch.piece, "Bytes of one request (default: 64MiB)");
-  add_count(verb, "--tries", &fetch.hub.tries, 0, kMostTries,
+  add_count(verb, "--tries", &fetch.hub.tries, 0, kMaxTries,
             "Give up after this many failed tries in a row, with ever longer pauses between")
       ->capture_default_str();
-  add_count(verb, "--stall", &fetch.hub.stall, 1, kMostStall,
+  add_count(verb, "--stall", &fetch.hub.stall, 1, kMaxStallSeconds,
             "Reconnect after so many seconds with hardly any data")
       ->capture_default_str();
   verb.add_flag("--json", args->json,

@@ -49,8 +49,8 @@ int quantize(const QuantizeFileArgs& args) {
   if (policy.importance) policy.importance->require_whole();
   file.commit();
   progress.finish();
-  tell("hearth: wrote {} of {}, from {}\n", args.out, bytes_text(written),
-       bytes_text(model.source.file_bytes()));
+  print_stderr("hearth: wrote {} of {}, from {}\n", args.out, bytes_text(written),
+               bytes_text(model.source.file_bytes()));
   return 0;
 }
 

@@ -46,9 +46,9 @@ struct RunArgs {
 
 // Tokens for text after a long prompt where neither -n nor --ctx is given.
 constexpr uint32_t kRoom = 1024;
-constexpr uint32_t kMostRepeats = 1024;
+constexpr uint32_t kMaxRepeats = 1024;
 // The most texts generated at the same time; others wait for one to end.
-constexpr size_t kMostTogether = 32;
+constexpr size_t kMaxConcurrentTexts = 32;
 
 constexpr const char* kDemoPrompt = "Tell me a story about a fox and a kite.";
 
@@ -211,11 +211,11 @@ int run(RunArgs args) {
   EngineOptions options;
   options.context = choose_context(args, hyper, longest);
   bool insists = args.engine.context != 0 || args.engine.kv_bytes == 0;
-  options.least_context = insists ? 0 : static_cast<uint32_t>(longest);
+  options.min_context = insists ? 0 : static_cast<uint32_t>(longest);
   // A single text has no use for kept states.
   options.state_share = texts > 1 ? kServingStateShare : 0;
   options.sequences = options.outputs =
-      static_cast<uint32_t>(std::min<size_t>(texts, kMostTogether));
+      static_cast<uint32_t>(std::min<size_t>(texts, kMaxConcurrentTexts));
   Interrupts interrupts;
   ServiceOptions serving;
   serving.make_streamer = streamer_maker(args.gpu, args.engine.verbose);
@@ -253,7 +253,7 @@ void add_choice_options(CLI::App& verb, RunArgs* args) {
 void add_stop_options(CLI::App& verb, RunArgs* args) {
   add_count(verb, "-n,--max-tokens", &args->max_tokens, 1, kMaxContext,
             "Most tokens to generate; default: until the text or the context ends");
-  add_count(verb, "--repeat", &args->repeat, 1, kMostRepeats,
+  add_count(verb, "--repeat", &args->repeat, 1, kMaxRepeats,
             "Texts to generate for each prompt, with seeds SEED, SEED + 1, ...; the prompt is "
             "prefilled once")
       ->capture_default_str();

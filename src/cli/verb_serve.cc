@@ -58,11 +58,11 @@ std::string address_text(const std::string& host, uint16_t port) {
   return fmt::format("http://{}:{}/", bare_v6 ? "[" + host + "]" : host, port);
 }
 
-void tell_listening(const App& app, const HttpOptions& http) {
-  tell("hearth: listening at {}\n", address_text(http.host, app.port()));
+void print_listening(const App& app, const HttpOptions& http) {
+  print_stderr("hearth: listening at {}\n", address_text(http.host, app.port()));
   for (size_t i = 0; i < http.others.size(); ++i) {
-    tell("hearth: listening at {} for clients of ollama\n",
-         address_text(http.others[i].host, app.port(i + 1)));
+    print_stderr("hearth: listening at {} for clients of ollama\n",
+                 address_text(http.others[i].host, app.port(i + 1)));
   }
   if (app.connection_limit() < http.connections) {
     print_note(
@@ -100,7 +100,7 @@ struct ToServe {
 // Two models for embeddings compute on 1 / kShareOfTwo of the cores each, without a text model.
 constexpr uint32_t kShareOfTwo = 2;
 // The most names that a line lists.
-constexpr size_t kMostNames = 8;
+constexpr size_t kMaxNames = 8;
 
 // Opens a model that is served beside the first one.
 OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
@@ -211,16 +211,16 @@ void serve_until_end(const ServeArgs& args, const Termination& termination, App*
       if (args.key_file) keys = read_keys(*args.key_file);
       if (more) more();
       app->take_keys(std::move(keys));
-      tell("hearth: API keys and models were read again\n");
+      print_stderr("hearth: API keys and models were read again\n");
     } catch (const std::exception& error) {
-      tell("hearth: reading again failed, so nothing changes: {}\n", error.what());
+      print_stderr("hearth: reading again failed, so nothing changes: {}\n", error.what());
     }
   }
 }
 
 void end_serving(const AppOptions& options, App* app, Reactor* reactor) {
   app->drain();
-  tell(
+  print_stderr(
       "hearth: shutting down; running requests may finish within {} s; a second signal stops them "
       "at once\n",
       options.drain_seconds);
@@ -260,12 +260,13 @@ int serve(const ServeArgs& args) {
   const std::unique_ptr<ToServe, EndQueues> queues(&models);
   {
     Reactor reactor(app);
-    tell_listening(app, options.http);
+    print_listening(app, options.http);
     load_models(&models);
     app.pin(spare_pus(machine, models));
     const Termination termination;  // made before clients can connect
     app.serve(served_models(models));
-    tell("hearth: serving {} at {}\n", models.names(), address_text(options.http.host, app.port()));
+    print_stderr("hearth: serving {} at {}\n", models.names(),
+                 address_text(options.http.host, app.port()));
     serve_until_end(args, termination, &app, {});
     end_serving(options, &app, &reactor);
   }
@@ -282,7 +283,7 @@ struct SetEnd {
 
 // Returns "a and b" from names in two lists; those of a large set are counted instead.
 std::string names_text(const std::string& beside, const std::vector<std::string>& set) {
-  const bool counted = set.empty() || set.size() > kMostNames;
+  const bool counted = set.empty() || set.size() > kMaxNames;
   std::string all =
       counted ? fmt::format("{} models", set.size()) : fmt::format("{}", fmt::join(set, " and "));
   return beside.empty() ? all : all + " and " + beside;
@@ -298,7 +299,7 @@ uint64_t set_memory(const ServeArgs& args, const ToServe& beside) {
   return bytes == 0 ? 0 : std::max(uint64_t{1}, bytes - std::min(bytes, taken));
 }
 
-int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tree) {
+int serve_set(const ServeArgs& args, const GivenWords& given, const OptionTree& tree) {
   if (args.alias && (args.models.size() != 1 || args.all_models)) {
     fail(ErrorCode::kUsage,
          "--alias names one model, and there are several: name them in [model.NAME] tables of the "
@@ -313,8 +314,8 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
       {.ranks = true, .devices = !args.embed, .engine = false, .share = kShareBesideText}, &beside);
   announce(beside, &options);
   const auto others = std::make_shared<std::vector<uint32_t>>();
-  const OfferSetting setting{args, told, machine, std::make_shared<StepTurns>(), others};
-  ServedStock stock(setting, told.configuration);
+  const OfferSetting setting{args, given, machine, std::make_shared<StepTurns>(), others};
+  ServedStock stock(setting, given.configuration);
   std::vector<OfferedModel> offers = stock.find();
   if (args.allow_pull) options.stock = &stock;
 
@@ -324,28 +325,28 @@ int serve_set(const ServeArgs& args, const ToldWords& told, const OptionTree& tr
   const SetEnd end{set};
   {
     Reactor reactor(app);
-    tell_listening(app, options.http);
+    print_listening(app, options.http);
     // Loading may bind its thread to some cores, so it runs in a thread of its own.
     std::async(std::launch::async, [&] { load_models(&beside); }).get();
     *others = beside.pool_pus();
-    set = std::make_unique<ModelSet>(
-        ModelSetOptions{set_memory(args, beside), options.completions.max_queue,
-                        [](const std::string& sentence) { tell("hearth: {}\n", sentence); }});
+    set = std::make_unique<ModelSet>(ModelSetOptions{
+        set_memory(args, beside), options.completions.max_queue,
+        [](const std::string& sentence) { print_stderr("hearth: {}\n", sentence); }});
     set->offer(std::move(offers));
     set->start();
     stock.keep(set.get());
     const Termination termination;
     app.serve(served_models(beside), set.get());
-    tell("hearth: serving {} at {}\n", names_text(beside.names(), set->names()),
-         address_text(options.http.host, app.port()));
+    print_stderr("hearth: serving {} at {}\n", names_text(beside.names(), set->names()),
+                 address_text(options.http.host, app.port()));
     serve_until_end(args, termination, &app,
-                    [&] { stock.read_again(find_configuration(told.file, tree)); });
+                    [&] { stock.read_again(find_configuration(given.file, tree)); });
     end_serving(options, &app, &reactor);
   }
   return 0;
 }
 
-int serve_told(ServeArgs args, const ToldWords& told, const OptionTree& tree) {
+int serve_given(ServeArgs args, const GivenWords& given, const OptionTree& tree) {
   // A client that disconnects must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   if (args.allow_pull && args.all_models != "") {
@@ -353,14 +354,14 @@ int serve_told(ServeArgs args, const ToldWords& told, const OptionTree& tree) {
          "--allow-pull works only when all models of this machine are served: add --models, "
          "without a folder");
   }
-  if (serves_set(args, told.configuration)) return serve_set(args, told, tree);
+  if (serves_set(args, given.configuration)) return serve_set(args, given, tree);
   if (!args.models.empty()) args.model = args.models.front();
   return serve(args);
 }
 
 }  // namespace
 
-void add_serve(CLI::App& program, Action& action, const ToldWords& told) {
+void add_serve(CLI::App& program, Action& action, const GivenWords& given) {
   CLI::App& verb = *program.add_subcommand("serve", "Serve models over HTTP, as OpenAI's API");
   auto args = std::make_shared<ServeArgs>();
   add_serve_options(verb, args.get());
@@ -377,8 +378,8 @@ void add_serve(CLI::App& program, Action& action, const ToldWords& told) {
                "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: "
                "application/json' \\\n"
                "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'");
-  verb.callback([args, &program, &action, &told] {
-    action = [args, &program, &told] { return serve_told(*args, told, option_tree(program)); };
+  verb.callback([args, &program, &action, &given] {
+    action = [args, &program, &given] { return serve_given(*args, given, option_tree(program)); };
   });
 }
 

@@ -50,7 +50,7 @@ OpenedModel open_shape(const TuneArgs& args) {
 }
 
 // Prints the result; returns the exit status. `kernels`: these were tuned, too.
-int tell_tuned(const TuneArgs& args, const TuningResult& result, bool kernels) {
+int print_tuned(const TuneArgs& args, const TuningResult& result, bool kernels) {
   if (args.json) {
     write_stdout(outcomes_json(result, kernels));
     return 0;
@@ -82,7 +82,7 @@ int predict_only(const TuneArgs& args) {
         "that machine's bandwidth is not known, so 100 GB/s a node is assumed; measure it there "
         "with `hearth topo --bandwidth -o FILE`, and give --bandwidth-table FILE");
   }
-  return tell_tuned(args, result, false);
+  return print_tuned(args, result, false);
 }
 
 // The line of progress that names what is being tuned.
@@ -102,7 +102,7 @@ class TuneLine {
     line_->update(static_cast<uint64_t>(at.part * at.all * kFine),
                   fmt::format("{} {} of {}, trial {}, best {:.1f} % of the default's time", at.unit,
                               at.done + 1, at.all, at.trials, 100 * at.best),
-                  at.most_left);
+                  at.max_left);
   }
   void finish() { line_.reset(); }
 
@@ -118,7 +118,7 @@ int tune_here(const TuneArgs& args) {
   options.cases = cases_of(args);
   options.plans = args.only != "kernels";
   options.kernels = args.only != "plans";
-  options.most_cores = args.threads;
+  options.max_cores = args.threads;
   options.candidates = args.candidates;
   options.fresh = args.fresh;
   const Machine machine = Machine::live();
@@ -134,7 +134,7 @@ int tune_here(const TuneArgs& args) {
   const TuningResult result =
       tune_model(model, machine, isa_here(), TunedStore::of_environment(), options, watch, console);
   line.finish();
-  tell_tuned(args, result, options.kernels);
+  print_tuned(args, result, options.kernels);
   if (interrupts.received()) return kInterruptedStatus;
   if (!result.left.empty()) {
     print_note(fmt::format("the time was too short for {}: run `hearth tune` again to continue",
@@ -143,7 +143,7 @@ int tune_here(const TuneArgs& args) {
   return 0;
 }
 
-int tell_stored(const TuneArgs& args) {
+int print_stored(const TuneArgs& args) {
   const TunedStore store = TunedStore::of_environment();
   std::string out;
   if (args.list) {
@@ -173,7 +173,7 @@ int tell_stored(const TuneArgs& args) {
 }
 
 int tune(const TuneArgs& args) {
-  if (args.list || args.show || args.remove || args.exported) return tell_stored(args);
+  if (args.list || args.show || args.remove || args.exported) return print_stored(args);
   parse_budget(args.budget);
   if (args.machine) return predict_only(args);
   if (args.model.empty()) fail(ErrorCode::kUsage, "tune needs a MODEL, or --list");
@@ -196,7 +196,7 @@ void add_tune(CLI::App& program, Action& action) {
   add_text(verb, "--trace", &args->trace, "CSV",
            "Tune for requests of these lengths: a line 'prompt,output' for each, in tokens");
   add_count(
-      verb, "-t,--threads", &args->threads, 1, kMostMembers,
+      verb, "-t,--threads", &args->threads, 1, kMaxMembers,
       "Cores to use at most; default: as the engine, which leaves one core free from 8 cores up");
   add_count(verb, "--candidates", &args->candidates, 1, 10,
             "Plans of a phase to compare, each with its own tuned kernels")

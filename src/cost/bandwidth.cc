@@ -186,7 +186,7 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
   uint32_t done = 0;
   auto report = [&] { options.report(++done, total); };
   for (uint32_t memory : memories) {
-    BufferSize size = buffer_size(machine, memory, options.most_bytes);
+    BufferSize size = buffer_size(machine, memory, options.max_bytes);
     if (table.buffer_bytes == 0 || size.bytes < table.buffer_bytes) {
       table.buffer_bytes = size.bytes;
       table.wanted_bytes = size.wanted;

@@ -21,7 +21,7 @@ using Document = rapidjson::GenericDocument<rapidjson::UTF8<>, Pool, JsonMemory>
 constexpr double kGiga = 1e9;
 constexpr uint32_t kVersion = 2;  // of the file
 // The limit on nodes, more than any computer has.
-constexpr rapidjson::SizeType kMostNodes = 4096;
+constexpr rapidjson::SizeType kMaxNodes = 4096;
 // [arithmetic unit]: the key of its rate in the file.
 constexpr std::array<const char*, kArithmeticUnits> kUnitKeys{"f32_gops", "bf16_gops", "int8_gops",
                                                               "int16_gops"};
@@ -84,8 +84,8 @@ class TableReader {
     return value.GetUint();
   }
   std::span<const JsonValue> array(const JsonValue& value, const char* what) const {
-    if (!value.IsArray() || value.Empty() || value.Size() > kMostNodes) {
-      refuse(fmt::format("'{}' is not a list of 1 to {}", what, kMostNodes));
+    if (!value.IsArray() || value.Empty() || value.Size() > kMaxNodes) {
+      refuse(fmt::format("'{}' is not a list of 1 to {}", what, kMaxNodes));
     }
     return {value.Begin(), value.Size()};
   }

@@ -23,7 +23,7 @@ std::string json_of(const Machine& machine, const BandwidthTable& table) {
   return json.line();
 }
 
-TEST(BandwidthFile, WhatIsWrittenIsRead) {
+TEST(BandwidthFile, ReadsBackWhatItWrote) {
   Machine machine = Machine::from_synthetic("pack:2 numa:2 core:3 pu:1");
   machine.nodes[2].memory_bytes = 0;
   BandwidthTable table = some_table(machine);

@@ -12,7 +12,7 @@ const std::string kHybrid = HEARTH_TOPOLOGY_TESTDATA "/hybrid_memoryless.xml";
 TEST(Bandwidth, EveryPairOfNodesIsMeasured) {
   Machine machine = Machine::invented(3, 1);
   uint32_t calls = 0, total = 0;
-  BandwidthOptions options{.passes = 2, .most_bytes = 4 << 20, .report = {}};
+  BandwidthOptions options{.passes = 2, .max_bytes = 4 << 20, .report = {}};
   options.report = [&](uint32_t done, uint32_t of) {
     EXPECT_EQ(done, ++calls);
     total = of;
@@ -41,7 +41,7 @@ TEST(Bandwidth, CoresAreMeasuredBesideEachOther) {
   uint32_t calls = 0, total = 0;
   BandwidthTable table = measure_bandwidth(
       machine, Isa::kReference,
-      {.passes = 1, .most_bytes = 4 << 20, .report = [&](uint32_t done, uint32_t all) {
+      {.passes = 1, .max_bytes = 4 << 20, .report = [&](uint32_t done, uint32_t all) {
          EXPECT_EQ(done, ++calls);
          total = all;
        }});
@@ -67,7 +67,7 @@ TEST(Bandwidth, AssumedFromDistances) {
   EXPECT_EQ(table.threads, (std::vector<uint32_t>{4, 4, 0}));
 }
 
-TEST(Bandwidth, WhereNoNodeTellsOfMemoryAllHaveIt) {
+TEST(Bandwidth, AssumesMemoryOnAllNodesWhereNoneIsKnown) {
   Machine machine = Machine::from_synthetic("pack:1 numa:2 core:2 pu:1");
   for (NumaNode& node : machine.nodes) node.memory_bytes = 0;
   EXPECT_DOUBLE_EQ(assumed_bandwidth(machine).read[1][0], 50e9);

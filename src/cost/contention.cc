@@ -51,14 +51,14 @@ std::vector<Pattern> patterns_of(uint32_t cores, const std::vector<uint32_t>& ca
     std::iota(places.begin(), places.end(), 0u);
     add(std::move(places));
   };
-  for (uint32_t k = 1; k <= kMostCluster; ++k) in_row(k);
+  for (uint32_t k = 1; k <= kMaxCluster; ++k) in_row(k);
   for (uint32_t k : {cores, std::max(1u, cores / 2), caches[0]}) in_row(k);
   for (uint32_t k = 2; k < cores; k += std::max(1u, k / 2)) {
     Places apart;
     for (uint32_t i = 0; i < k; ++i) apart.push_back(i * cores / k);
     add(std::move(apart));
   }
-  for (uint32_t of = 2; of <= kMostCluster; ++of) {
+  for (uint32_t of = 2; of <= kMaxCluster; ++of) {
     for (uint32_t k = 1; k < of && of < cores && divides_all(of, caches); ++k) {
       Places some;
       for (uint32_t i = 0; i < cores; ++i) {
@@ -72,7 +72,7 @@ std::vector<Pattern> patterns_of(uint32_t cores, const std::vector<uint32_t>& ca
 
 bool is_needed(const Pattern& pattern, uint32_t cores) {
   const size_t k = pattern.cores.size();
-  return k == cores || (k <= kMostCluster && pattern.cores.back() + 1 == k);
+  return k == cores || (k <= kMaxCluster && pattern.cores.back() + 1 == k);
 }
 
 // Returns g(1) to g(cluster), which are the rates of the patterns of k cores in a row.
@@ -145,8 +145,8 @@ double unexplained(const std::vector<Pattern>& patterns, uint32_t cluster) {
     const double want = wanted(curve, patterns[p].cores);
     // The curve of the other points tells nothing about larger demands.
     if (want > most * (1 - kAlike)) continue;
-    const double told = on_curve(node_curve(patterns, curve, p), want);
-    const double off = (told - patterns[p].read) / patterns[p].read;
+    const double fitted = on_curve(node_curve(patterns, curve, p), want);
+    const double off = (fitted - patterns[p].read) / patterns[p].read;
     squares += off * off;
   }
   return std::sqrt(squares / static_cast<double>(patterns.size()));
@@ -158,7 +158,7 @@ uint32_t find_cluster(const std::vector<Pattern>& patterns, uint32_t cores,
   if (without <= kScatter) return 1;
   uint32_t best = 1;
   double least = kExplains * without;
-  for (uint32_t cluster = 2; cluster <= kMostCluster; ++cluster) {
+  for (uint32_t cluster = 2; cluster <= kMaxCluster; ++cluster) {
     if (cluster >= cores || !divides_all(cluster, caches)) continue;
     const double off = unexplained(patterns, cluster);
     if (off < least) {
@@ -292,7 +292,7 @@ double full_read(const Contention& contention) {
   return contended_read(contention, std::vector<uint32_t>(contention.cores, 1));
 }
 
-double most_read(const Contention& contention) {
+double max_read(const Contention& contention) {
   double most = 0;
   for (const Contention::Way& way : contention.ways) {
     for (const auto& [want, read] : way.node) most = std::max(most, read);
@@ -303,7 +303,7 @@ double most_read(const Contention& contention) {
 bool is_sound(const Contention& contention) {
   if (contention.cores == 0) return contention.ways.empty();
   const uint32_t cores = contention.cores, cluster = contention.cluster;
-  if (cores < 2 || cores > kMostNodeCores || cluster == 0 || cluster > kMostCluster ||
+  if (cores < 2 || cores > kMaxNodeCores || cluster == 0 || cluster > kMaxCluster ||
       cluster > cores || contention.ways.empty() || contention.ways.size() > 2) {
     return false;
   }

@@ -31,9 +31,9 @@
 namespace hearth {
 
 // The most cores of a cluster.
-inline constexpr uint32_t kMostCluster = 4;
+inline constexpr uint32_t kMaxCluster = 4;
 // The limit on cores of a node, more than any node has.
-inline constexpr uint32_t kMostNodeCores = 1u << 16;
+inline constexpr uint32_t kMaxNodeCores = 1u << 16;
 
 struct Contention {
   // The rates with so many threads on every core at work.
@@ -79,7 +79,7 @@ double contended_read(const Contention& contention, std::span<const uint32_t> th
 // Returns the rate with one thread on every core.
 double full_read(const Contention& contention);
 // Returns the highest rate of any pattern.
-double most_read(const Contention& contention);
+double max_read(const Contention& contention);
 
 // Whether all numbers are such as measure_contention() can give.
 bool is_sound(const Contention& contention);

@@ -34,7 +34,7 @@ TEST(Contention, FindsAPortThatServesThreeOfFour) {
       const Threads some = ones(cores, [&](uint32_t i) { return i % 4 < k; });
       EXPECT_NEAR(contended_read(found, some), truth.read(some), 0.02 * truth.read(some)) << k;
     }
-    EXPECT_GT(most_read(found), 1.2 * full_read(found)) << "the curve falls";
+    EXPECT_GT(max_read(found), 1.2 * full_read(found)) << "the curve falls";
   }
 }
 
@@ -100,7 +100,7 @@ TEST(Contention, LeavesOutPatternsWhereItIsLate) {
   }
 }
 
-TEST(Contention, WhatWasLeftOutIsWorthTwiceTheTime) {
+TEST(Contention, MeasuresAnIncompleteTableAgainWithTwiceTheTime) {
   Contention known;
   EXPECT_FALSE(is_worth_measuring(known, 15));
   known.whole = false;
@@ -109,7 +109,7 @@ TEST(Contention, WhatWasLeftOutIsWorthTwiceTheTime) {
   EXPECT_TRUE(is_worth_measuring(known, 6));
 }
 
-TEST(Contention, WhatHadNoTimeReplacesNothingThatHadMore) {
+TEST(Contention, KeepsTheTableThatHadMoreTime) {
   Contention whole, shorter, longer, of_fewer;
   whole.cores = shorter.cores = longer.cores = 24;
   shorter.whole = longer.whole = of_fewer.whole = false;
@@ -125,7 +125,7 @@ TEST(Contention, WhatHadNoTimeReplacesNothingThatHadMore) {
   EXPECT_EQ(&newer_of(whole, of_fewer), &of_fewer) << "it is of another node";
 }
 
-TEST(Contention, KnowsWhatSecondThreadsBring) {
+TEST(Contention, CountsWhatSecondThreadsBring) {
   const MachineTruth truth = threads_truth("numa:1 core:8 pu:2");
   const Contention found = found_of(truth);
   ASSERT_EQ(found.ways.size(), 2u);
@@ -136,7 +136,7 @@ TEST(Contention, KnowsWhatSecondThreadsBring) {
   EXPECT_NEAR(contended_read(found, mixed), 0.975 * full_read(found), 1e-9);
 }
 
-TEST(Contention, SaysNothingOfUnlikeCores) {
+TEST(Contention, MeasuresNothingWhereCoresDiffer) {
   Machine machine = Machine::from_synthetic("numa:1 core:4 pu:2");
   std::erase(machine.allowed_pus, 7u);
   MachineTruth truth = threads_truth("numa:1 core:4 pu:2");

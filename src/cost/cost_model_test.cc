@@ -106,7 +106,7 @@ TEST_F(Kunpeng, PlacedWeightsOverUnplacedOnes) {
 }
 
 // Reads by the threads of one node from all nodes' memory queue up at the node's one port.
-TEST_F(Kunpeng, WhatANodeReadsQueues) {
+TEST_F(Kunpeng, ReadsOfOneNodeQueueAtItsPort) {
   PlacedPlan plan = plan_on(machine, {0});
   plan.placing = WeightPlacing::kUnplaced;
   StepCost cost = this->cost(plan);
@@ -301,7 +301,7 @@ TEST(CostModel, CpusetThatCutsANode) {
 }
 
 // A plan with resting members costs the same as one without these members.
-TEST(CostModel, WhoRestsCostsNothing) {
+TEST(CostModel, RestingMembersCostNothing) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
   TestModel model = qwen3_4b_q4_0();

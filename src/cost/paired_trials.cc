@@ -39,8 +39,8 @@ TimeRatio PairedTrials::ratio() const {
 }
 
 PairedTrials::Verdict PairedTrials::verdict() const {
-  const bool last = pairs_ >= most_pairs_;
-  if (!last && (pairs_ < kLeastPairs || !std::has_single_bit(pairs_))) return Verdict::kOpen;
+  const bool last = pairs_ >= max_pairs_;
+  if (!last && (pairs_ < kMinPairs || !std::has_single_bit(pairs_))) return Verdict::kOpen;
   const TimeRatio now = ratio();
   if (now.high <= kWorth) return Verdict::kFalls;
   return last || now.low > kWorth ? Verdict::kStays : Verdict::kOpen;
@@ -51,7 +51,7 @@ PairedTrials::Verdict PairedTrials::run(const Trial& incumbent, const Trial& cha
   uint32_t repeats = 0;
   auto once = [&](const Trial& trial) {
     std::optional<double> seconds = trial();
-    while (!seconds && repeats++ < kMostRepeats) seconds = trial();
+    while (!seconds && repeats++ < kMaxRepeats) seconds = trial();
     return seconds;
   };
   while (verdict() == Verdict::kOpen && !stop()) {

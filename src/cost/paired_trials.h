@@ -4,10 +4,10 @@
 // A pair's evidence is the logarithm of challenger's over incumbent's seconds. The mean of the
 // evidence and its confidence interval (Student's) say how the two compare. The incumbent falls
 // only if the whole interval lies at 1 % faster or more. It stays if the whole interval lies above
-// that, or if `most_pairs` pairs have not decided.
+// that, or if `max_pairs` pairs have not decided.
 //
 // The verdict is 95 % sure. An interval that is looked at repeatedly errs more often than one look
-// does. So it is looked at with kLeastPairs pairs and at each doubling: four times with 64 pairs.
+// does. So it is looked at with kMinPairs pairs and at each doubling: four times with 64 pairs.
 // It is one of 97.5 %, so that all four err to one side in 5 % at most.
 #pragma once
 
@@ -25,13 +25,13 @@ struct TimeRatio {
 
 class PairedTrials {
  public:
-  static constexpr uint32_t kLeastPairs = 8;
-  static constexpr double kLeastGain = 0.01;
-  static constexpr double kWorth = 1 - kLeastGain;  // the ratio that a challenger must reach
+  static constexpr uint32_t kMinPairs = 8;
+  static constexpr double kMinGain = 0.01;
+  static constexpr double kWorth = 1 - kMinGain;  // the ratio that a challenger must reach
 
   enum class Verdict { kOpen, kFalls, kStays };
 
-  explicit PairedTrials(uint32_t most_pairs = 64) : most_pairs_(most_pairs) {}
+  explicit PairedTrials(uint32_t max_pairs = 64) : max_pairs_(max_pairs) {}
 
   // Adds a pair of times in seconds, above 0.
   void add(double incumbent, double challenger);
@@ -43,15 +43,15 @@ class PairedTrials {
   // A trial: returns its seconds, or none where it was disturbed (time was stolen).
   using Trial = std::function<std::optional<double>()>;
   // Runs pairs until there is a verdict. The incumbent is first in every other pair. Disturbed
-  // trials are repeated, at most kMostRepeats times in all; on a machine without a quiet moment the
+  // trials are repeated, at most kMaxRepeats times in all; on a machine without a quiet moment the
   // incumbent then stays. `stop` is asked before every pair.
-  static constexpr uint32_t kMostRepeats = 100;
+  static constexpr uint32_t kMaxRepeats = 100;
   Verdict run(
       const Trial& incumbent, const Trial& challenger,
       const std::function<bool()>& stop = [] { return false; });
 
  private:
-  uint32_t most_pairs_;
+  uint32_t max_pairs_;
   uint32_t pairs_ = 0;
   double mean_ = 0, squares_ = 0;  // of the logarithms; sum of squared differences from the mean
 };

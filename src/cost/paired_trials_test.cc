@@ -52,7 +52,7 @@ TEST(PairedTrials, AFasterOneWins) {
   EXPECT_EQ(falls_of(0.8), 400);
 }
 
-TEST(PairedTrials, OnePairSaysNothingForCertain) {
+TEST(PairedTrials, OnePairDoesNotDecide) {
   PairedTrials one(1);
   one.add(2, 1);
   EXPECT_NEAR(one.ratio().ratio, 0.5, 1e-12);
@@ -64,14 +64,14 @@ TEST(PairedTrials, OnePairSaysNothingForCertain) {
 TEST(PairedTrials, ClearCasesTakeFewPairs) {
   PairedTrials faster, slower;
   EXPECT_EQ(verdict_of(0.7, 1, &faster), Verdict::kFalls);
-  EXPECT_EQ(faster.pairs(), PairedTrials::kLeastPairs);
+  EXPECT_EQ(faster.pairs(), PairedTrials::kMinPairs);
   EXPECT_LT(faster.ratio().low, 0.7 + 0.05);
   EXPECT_GT(faster.ratio().high, 0.7 - 0.05);
   EXPECT_EQ(verdict_of(1.3, 1, &slower), Verdict::kStays);
-  EXPECT_EQ(slower.pairs(), PairedTrials::kLeastPairs);
+  EXPECT_EQ(slower.pairs(), PairedTrials::kMinPairs);
 }
 
-TEST(PairedTrials, WhatStaysOpenEndsWithTheMostPairs) {
+TEST(PairedTrials, UndecidedTrialsEndAtTheMaximumOfPairs) {
   // These alternating ratios leave an interval from below 1 % to above it.
   PairedTrials trials(20);
   for (int i = 0; i < 20; ++i) {

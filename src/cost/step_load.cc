@@ -73,7 +73,7 @@ void ReadRates::fill_measured(const Machine& machine, const PlacedPlan& plan, ui
   const double full = full_read(contention);
   fill_[node] = contended_read(contention, threads) / full;
   alone_[node] = contended_read(contention, first) / full;
-  most_[node] = most_read(contention) / full;
+  most_[node] = max_read(contention) / full;
 }
 
 double ReadRates::memory_gives(uint32_t j) const {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kHead = "hearth-tuned 1";
 constexpr std::string_view kHeadWord = "hearth-tuned ";
-constexpr size_t kMostLine = 4096, kMostLines = 16384;
+constexpr size_t kMaxLine = 4096, kMaxLines = 16384;
 
 // Hashes numbers as text, so that their types make no difference.
 template <typename... Numbers>
@@ -48,10 +48,10 @@ std::string topology_text(const Machine& machine) {
                      hash_text(hash));
 }
 
-constexpr double kLeastRatio = 1e-6, kMostRatio = 1e6;
+constexpr double kMinRatio = 1e-6, kMaxRatio = 1e6;
 
 std::string ratio_text(const TimeRatio& of) {
-  auto bound = [](double value) { return std::clamp(value, kLeastRatio, kMostRatio); };
+  auto bound = [](double value) { return std::clamp(value, kMinRatio, kMaxRatio); };
   return fmt::format("{:.6g} {:.6g} {:.6g}", bound(of.ratio), bound(of.low), bound(of.high));
 }
 
@@ -72,10 +72,10 @@ class Reader {
   // Goes to the next line. Returns false at the end of the text.
   bool next() {
     if (at_ == text_.size()) return false;
-    if (++number_ > kMostLines) refuse(fmt::format("it has more than {} lines", kMostLines));
+    if (++number_ > kMaxLines) refuse(fmt::format("it has more than {} lines", kMaxLines));
     const size_t end = std::min(text_.find('\n', at_), text_.size());
     line_ = text_.substr(at_, end - at_);
-    if (line_.size() > kMostLine) refuse_line(fmt::format("is longer than {} bytes", kMostLine));
+    if (line_.size() > kMaxLine) refuse_line(fmt::format("is longer than {} bytes", kMaxLine));
     at_ = std::min(end + 1, text_.size());
     rest_ = line_;
     return true;
@@ -125,7 +125,7 @@ class Reader {
   TimeRatio ratio() {
     TimeRatio of;
     for (double* value : {&of.ratio, &of.low, &of.high}) {
-      *value = number("a ratio", kLeastRatio, kMostRatio);
+      *value = number("a ratio", kMinRatio, kMaxRatio);
     }
     if (!(of.low <= of.ratio && of.ratio <= of.high))
       refuse_line("has a ratio outside of its interval");
@@ -182,7 +182,7 @@ LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
     trial.plans = reader.number<uint64_t>("a hash", 0, UINT64_MAX, 16);
     trial.cost = reader.ratio();
     if (reader.word() != "dearest") reader.refuse_unknown();
-    trial.dearest = reader.number("a ratio", kLeastRatio, kMostRatio);
+    trial.dearest = reader.number("a ratio", kMinRatio, kMaxRatio);
   } else if (key == "joint") {
     TunedJoint& joint = tuned->joints.emplace_back();
     joint.phase = reader.phase();
@@ -220,7 +220,7 @@ std::string plans_text(const Tuned& tuned) {
   }
   for (const ThresholdTrial& trial : tuned.threshold_trials) {
     text += fmt::format("threshold_trial {} {:016x} {} dearest {:.6g}\n", trial.rows, trial.plans,
-                        ratio_text(trial.cost), std::clamp(trial.dearest, kLeastRatio, kMostRatio));
+                        ratio_text(trial.cost), std::clamp(trial.dearest, kMinRatio, kMaxRatio));
   }
   for (const TunedJoint& joint : tuned.joints) {
     text += fmt::format("joint {} {:016x} {:016x} {}\n", phase_name(joint.phase), joint.candidates,
@@ -233,7 +233,7 @@ AttendSchedule read_attention(Reader& reader) {
   AttendSchedule schedule;
   schedule.places = reader.number<uint32_t>("a number of places", 0, 4);
   if (schedule.places == 2 || schedule.places == 3) reader.refuse_unknown();
-  schedule.tasks = reader.number<uint32_t>("a number of tasks", 0, AttendSchedule::kMostTasks);
+  schedule.tasks = reader.number<uint32_t>("a number of tasks", 0, AttendSchedule::kMaxTasks);
   return schedule;
 }
 
@@ -347,20 +347,20 @@ TunedFields model_fields(const ModelSpec& spec) {
   FnvHash heads, matrices;
   std::string first;
   for (uint32_t layer = 0; layer < spec.layers.size(); ++layer) {
-    std::string told;
+    std::string text;
     if (const auto* of = spec.block<AttentionBlock>(layer)) {
-      told = fmt::format("{} for {} of keys", of->heads, of->kv_heads);
+      text = fmt::format("{} for {} of keys", of->heads, of->kv_heads);
       add_numbers(&heads, of->heads, of->kv_heads, of->key_length, of->value_length, of->window);
     } else if (const auto* latent = spec.block<LatentBlock>(layer)) {
-      told = fmt::format("{} for one of latents", latent->heads);
+      text = fmt::format("{} for one of latents", latent->heads);
       add_numbers(&heads, latent->heads, latent->key_length, latent->value_length,
-                  latent->latent_length, latent->rope.n_rot);
+                  latent->kv_lora_rank, latent->rope.n_rot);
     } else if (const auto* delta = spec.block<DeltaBlock>(layer)) {
       add_numbers(&heads, delta->heads.keys, delta->heads.each, delta->length, delta->taps);
     } else if (const auto* conv = spec.block<ShortConvBlock>(layer)) {
       add_numbers(&heads, conv->taps);
     }
-    if (first.empty()) first = told;
+    if (first.empty()) first = text;
   }
   size_t count = 0;
   for (const WeightSpec& weight : spec.weights) {
@@ -412,7 +412,7 @@ std::string tuned_text(const Tuned& tuned) {
 
 Tuned parse_tuned(std::string_view text, const std::string& name) {
   Reader reader(text, name);
-  if (text.size() > kMostTunedBytes) reader.refuse("it is longer than 1 MiB");
+  if (text.size() > kMaxTunedBytes) reader.refuse("it is longer than 1 MiB");
   if (!reader.next() || !reader.line().starts_with(kHeadWord)) {
     reader.refuse(fmt::format("its first line is not '{}'", kHead));
   }

@@ -68,7 +68,7 @@
 
 namespace hearth {
 
-inline constexpr size_t kMostTunedBytes = size_t{1} << 20;
+inline constexpr size_t kMaxTunedBytes = size_t{1} << 20;
 
 // Names and values, each one line of text.
 using TunedFields = std::vector<std::pair<std::string, std::string>>;
@@ -178,7 +178,7 @@ ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& proce
 
 // Returns the product with this shape and number of rows, or null.
 const TunedProduct* find_product(const std::vector<TunedProduct>& products,
-                                 const ProductShape& shape, uint32_t most_rows);
+                                 const ProductShape& shape, uint32_t max_rows);
 // Divides all known products anew: those for which `used` is true become `products`, the rest
 // `others`.
 void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used);

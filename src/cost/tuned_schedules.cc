@@ -24,10 +24,10 @@ ScheduleTable timed_schedules(const Tuned& tuned) {
   Tuned timed = tuned;
   uint32_t most = 0;
   for (const TunedProduct& product : tuned.products) {
-    most = std::max(most, product.entry.most_rows);
+    most = std::max(most, product.entry.max_rows);
   }
   for (TunedProduct& product : timed.products) {
-    const uint32_t rows = product.entry.most_rows;
+    const uint32_t rows = product.entry.max_rows;
     // A prompt of more than `most` tokens is computed in steps of `most` rows.
     const bool known = std::ranges::any_of(tuned.steps, [&](const TunedStep& step) {
       const uint32_t of = step.phase == Phase::kPrefill ? std::min(step.size, most) : step.size;
@@ -58,9 +58,9 @@ ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& proce
 }
 
 const TunedProduct* find_product(const std::vector<TunedProduct>& products,
-                                 const ProductShape& shape, uint32_t most_rows) {
+                                 const ProductShape& shape, uint32_t max_rows) {
   const auto found = std::ranges::find_if(products, [&](const TunedProduct& of) {
-    return of.entry.is_case_of({shape, most_rows, {}});
+    return of.entry.is_case_of({shape, max_rows, {}});
   });
   return found == products.end() ? nullptr : &*found;
 }
@@ -72,7 +72,7 @@ void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)
   for (TunedProduct& product : all) {
     const ScheduleEntry& entry = product.entry;
     std::vector<TunedProduct>& to = used(entry.product) ? tuned->products : tuned->others;
-    if (find_product(to, entry.product, entry.most_rows) == nullptr) {
+    if (find_product(to, entry.product, entry.max_rows) == nullptr) {
       to.push_back(std::move(product));
     }
   }

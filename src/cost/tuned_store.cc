@@ -54,7 +54,7 @@ std::vector<std::string> files_in(const std::string& folder) {
 // Reads a file. Of a file that is too long it reads one byte more than a file may have.
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMostTunedBytes + 1, '\0');
+  std::string text(kMaxTunedBytes + 1, '\0');
   if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()) {
     fail(ErrorCode::kFile, "cannot read '{}': make it readable, or remove it",
          printable(path, 400));

@@ -70,7 +70,7 @@ TEST_F(TunedStoreTest, TextRoundTrips) {
   EXPECT_EQ(tuned_text(bare).find("section"), std::string::npos);
 }
 
-TEST_F(TunedStoreTest, WhatPlansDoWithKernelsOfTheirOwnIsKept) {
+TEST_F(TunedStoreTest, KeepsJointResults) {
   tuned_.joints = {{Phase::kDecode, 0x0123456789abcdef, 7, {0.75, 0.5, 0.875}},
                    {Phase::kPrefill, 1, 2, {}}};
   const std::string text = tuned_text(tuned_);
@@ -114,9 +114,9 @@ TEST_F(TunedStoreTest, StepsAndAttentionAreOfOnePlan) {
   EXPECT_EQ(tuned_.products, before.products);
 }
 
-TEST_F(TunedStoreTest, ProductsStayAsByHandWhereNoStepOfAsManyRowsWasTimed) {
+TEST_F(TunedStoreTest, ProductsKeepDefaultsWhereNoStepOfAsManyRowsWasTimed) {
   TunedProduct prompt = tuned_.products[1];
-  prompt.entry.most_rows = 64;
+  prompt.entry.max_rows = 64;
   prompt.entry.schedule.task_panels = 4;
   tuned_.products.push_back(prompt);
   const ProductShape& shape = prompt.entry.product;
@@ -272,7 +272,7 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
   EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
             line("28 is longer than 4096 bytes"));
-  EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMostTunedBytes + 1, '\n'), "f"); }),
+  EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMaxTunedBytes + 1, '\n'), "f"); }),
             head + "it is longer than 1 MiB" + tail);
   EXPECT_EQ(refusal([&] { parse_tuned("hearth-tuned 1" + std::string(20000, '\n'), "f"); }),
             line("2 is '', which is unknown"));
@@ -339,7 +339,7 @@ TEST_F(TunedStoreTest, FineTunesShareAShape) {
   EXPECT_NE(model_fields(one.spec()), model_fields(other.spec()));
 }
 
-TEST_F(TunedStoreTest, DamagedFilesAreTold) {
+TEST_F(TunedStoreTest, ReportsDamagedFiles) {
   const TunedStore store(folder_, {});
   std::string path;
   {
@@ -357,7 +357,7 @@ TEST_F(TunedStoreTest, DamagedFilesAreTold) {
             std::string::npos);
 }
 
-TEST_F(TunedStoreTest, TwoThatTuneExcludeEachOther) {
+TEST_F(TunedStoreTest, TwoTuningProcessesExcludeEachOther) {
   const TunedStore store(folder_, {});
   {
     const TunedLock lock = store.lock();
@@ -368,7 +368,7 @@ TEST_F(TunedStoreTest, TwoThatTuneExcludeEachOther) {
   EXPECT_EQ(refusal([&] { store.lock(); }), "nothing");
 }
 
-TEST_F(TunedStoreTest, AFolderThatCannotBeIsTold) {
+TEST_F(TunedStoreTest, ReportsAFolderThatCannotBeMade) {
   write(folder_ + "/file", "");
   const TunedStore store(folder_ + "/file/tuned", {});
   EXPECT_NE(refusal([&] { store.lock(); })

@@ -37,7 +37,7 @@ TEST(Detector, CountsNoKindThatIsInTrouble) {
   EXPECT_EQ(decide_queues({kBrokenGpu}, false)[0].why, "it does not answer");
 }
 
-TEST(Detector, TellsWhoMissesTheObjectiveAlone) {
+TEST(Detector, ReportsDevicesThatMissTheObjectiveAlone) {
   EXPECT_EQ(trouble_of_slo(1, 1), "");
   EXPECT_EQ(trouble_of_slo(1.25, 1),
             "a single text takes 1.25 s, longer than the objective of 1 s");

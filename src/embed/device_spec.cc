@@ -12,8 +12,8 @@
 namespace hearth {
 namespace {
 
-constexpr double kMostSeconds = 1e6;
-constexpr uint32_t kMostTokens = 1u << 20;
+constexpr double kMaxSeconds = 1e6;
+constexpr uint32_t kMaxTokens = 1u << 20;
 constexpr uint32_t kWidestVector = 1u << 16;
 
 [[noreturn]] void refuse(std::string_view spec, std::string_view part, std::string_view remedy) {
@@ -103,11 +103,11 @@ DeviceSpec sim_spec(std::string_view text, std::string_view list) {
   Settings settings(text, list);
   settings.take("name", &spec.name);
   settings.take_kind(&spec.kind);
-  settings.take("alpha", 0, kMostSeconds, &sim.alpha);
-  settings.take("beta", 0, kMostSeconds, &sim.beta);
+  settings.take("alpha", 0, kMaxSeconds, &sim.alpha);
+  settings.take("beta", 0, kMaxSeconds, &sim.beta);
   settings.take("noise", 0, 0.9, &sim.noise);
   settings.take_whole<uint64_t>("seed", 0, UINT64_MAX, &sim.seed);
-  settings.take_whole<uint32_t>("tokens", 1, kMostTokens, &sim.tokens);
+  settings.take_whole<uint32_t>("tokens", 1, kMaxTokens, &sim.tokens);
   settings.take_whole<uint32_t>("width", 1, kWidestVector, &sim.width);
   settings.end("alpha, beta, kind, name, noise, seed, tokens and width");
   spec.what = sim;

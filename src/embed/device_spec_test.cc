@@ -49,7 +49,7 @@ TEST(DeviceSpec, ReadsEndpoints) {
   EXPECT_EQ(spec.name, "b");
 }
 
-TEST(DeviceSpec, LeavesTheSettingsOfPoolsToWhoMakesThem) {
+TEST(DeviceSpec, LeavesTheSettingsOfPoolsToTheCaller) {
   DeviceSpec spec = parse_device_spec("cpu:threads=8,nodes=1");
   EXPECT_EQ(spec.kind, DeviceKind::kCpu);
   EXPECT_EQ(std::get<PoolSpec>(spec.what).settings,
@@ -91,7 +91,7 @@ TEST(DeviceSpec, NamesWhatIsWrong) {
   EXPECT_NE(error_of("http://host/v1,alpha=1").find("'alpha' is not a setting"), std::string::npos);
 }
 
-TEST(DeviceSpec, TellsDevicesOfOneNameApart) {
+TEST(DeviceSpec, NumbersDevicesOfOneName) {
   auto specs = parse_device_specs({"sim", "cpu", "sim", "sim:name=sim"});
   EXPECT_EQ(specs[0].name, "sim");
   EXPECT_EQ(specs[1].name, "cpu");

@@ -16,14 +16,14 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;
 constexpr double kDeviations = 1.5;
 // The least weight of a new batch in the mean of batches' ratios to the line.
-constexpr double kLeastWeight = 1.0 / 32;
-constexpr double kMostRatio = 8;
+constexpr double kMinWeight = 1.0 / 32;
+constexpr double kMaxRatio = 8;
 constexpr double kRelaxSeconds = 1;
 constexpr double kStallFactor = 4;
 // A batch counts as stalled when it is late by the objective, or by this many seconds if that is
 // less, and has taken kStallFactor times its prediction.
 constexpr double kStallSeconds = 10;
-constexpr double kLeastRetry = 1e-3;
+constexpr double kMinRetry = 1e-3;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Dispatcher::Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& 
 }
 
 double Dispatcher::Device::seconds(uint64_t tokens, uint64_t in_batches) const {
-  double factor = std::clamp(mean + kDeviations * std::sqrt(variance), 1 / kMostRatio, kMostRatio);
+  double factor = std::clamp(mean + kDeviations * std::sqrt(variance), 1 / kMaxRatio, kMaxRatio);
   return (options.line.alpha * static_cast<double>(tokens) +
           options.line.beta * static_cast<double>(in_batches)) *
          factor;
@@ -90,10 +90,10 @@ double Dispatcher::Device::stall_at(double slo) const {
 }
 
 void Dispatcher::Device::learn(double ratio) {
-  ratio = std::min(ratio, kMostRatio);
+  ratio = std::min(ratio, kMaxRatio);
   ++seen;
   // The mean begins as 1, the line's own ratio, and that counts as one batch.
-  double weight = std::max(1.0 / static_cast<double>(seen + 1), kLeastWeight);
+  double weight = std::max(1.0 / static_cast<double>(seen + 1), kMinWeight);
   double difference = ratio - mean;
   mean += weight * difference;
   variance = (1 - weight) * (variance + weight * difference * difference);
@@ -157,7 +157,7 @@ DispatchResult Dispatcher::offer(const DispatchQuery& query, double now, uint64_
       const bool idle = device.waiting.empty() && device.running.empty();
       device.waiting.push_back({query});
       if (idle && options_.slo < kForever) {
-        device.gather_until = now + std::min(options_.gather, kMostGathered * options_.slo);
+        device.gather_until = now + std::min(options_.gather, kMaxGatherShare * options_.slo);
       }
       device.look_ahead(device.waiting.back());
       device.held += query.tokens;
@@ -190,7 +190,7 @@ double Dispatcher::retry_after(double now) const {
     }
     soonest = std::min(soonest, wait);
   }
-  return soonest == kForever ? options_.last_probe : std::max(soonest, kLeastRetry);
+  return soonest == kForever ? options_.last_probe : std::max(soonest, kMinRetry);
 }
 
 uint64_t Dispatcher::withdraw(uint64_t first, uint64_t count,

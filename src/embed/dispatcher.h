@@ -56,14 +56,14 @@ struct DispatchOptions {
   double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
   // The part of the objective that predictions keep free before a deadline, as threads wake late.
   double reserve = 0.01;
-  // Seconds that an idle device gathers: at most kMostGathered of the objective, and none without
+  // Seconds that an idle device gathers: at most kMaxGatherShare of the objective, and none without
   // an objective.
   double gather = 0.02;
   double first_probe = 5;  // seconds from a failure to the first probe; then twice as long each
   double last_probe = 60;
 };
 
-inline constexpr double kMostGathered = 0.02;
+inline constexpr double kMaxGatherShare = 0.02;
 
 enum class Admitted : uint8_t {
   kAccepted,

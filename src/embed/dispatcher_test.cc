@@ -84,7 +84,7 @@ TEST(Dispatcher, CountsSlotsInTokens) {
   EXPECT_EQ(dispatcher.offer(query_of(4, 101, 1), 0).admitted, Admitted::kTooLong);
 }
 
-TEST(Dispatcher, TellsWhenToTryAgain) {
+TEST(Dispatcher, SaysWhenToTryAgain) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.25, 0.25, 2)}, by_depth());
   offer_some(dispatcher, 1, 2, 10);
   dispatcher.begin(0, 10);
@@ -137,7 +137,7 @@ TEST(Dispatcher, LearnsWhatBatchesTakeBesideTheLine) {
   EXPECT_NEAR(dispatcher.predict(0, 3), 1, 0.1);
 }
 
-TEST(Dispatcher, TriesAgainWhoWasTooSlowForAnyDeadline) {
+TEST(Dispatcher, TriesADeviceAgainThatWasTooSlowForAnyDeadline) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
   double now = 0;
   uint64_t id = 1;
@@ -290,7 +290,7 @@ TEST(Dispatcher, LeavesAFailedDeviceOutUntilAProbeGoesWell) {
   EXPECT_EQ(offer_some(dispatcher, 10, 1, 31), (std::vector<int>{0}));
 }
 
-TEST(Dispatcher, OffersNothingToWhoRefusedIt) {
+TEST(Dispatcher, OffersAQueryOnlyOnceToADeviceThatRefusedIt) {
   Dispatcher dispatcher(
       {queue_of(DeviceKind::kAccelerator, 0.1, 0, 9), queue_of(DeviceKind::kCpu, 0.1, 0, 9)},
       by_depth());

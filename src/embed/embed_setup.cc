@@ -24,14 +24,14 @@ namespace {
 constexpr uint64_t kEndpointBatch = 8192;
 // Batches that a queue holds without an objective, besides the longest text: one runs, one waits.
 constexpr uint64_t kBatchesAhead = 2;
-constexpr uint32_t kMostNumber = 1u << 16;
+constexpr uint32_t kMaxNumber = 1u << 16;
 // One core in this many is left to the host's part of accelerators' work.
 constexpr uint32_t kHostShare = 4;
 
 // Parses "0-1+3" into the numbers 0, 1, 3.
 std::vector<uint32_t> read_numbers(const DeviceSpec& spec, const std::string& key,
                                    const std::string& text) {
-  std::optional<std::vector<uint32_t>> numbers = parse_number_list(text, '+', kMostNumber);
+  std::optional<std::vector<uint32_t>> numbers = parse_number_list(text, '+', kMaxNumber);
   if (!numbers) {
     fail(ErrorCode::kUsage, "device '{}': {}={} is not a list of numbers such as 0-3+8", spec.text,
          key, text);

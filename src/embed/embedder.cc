@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 // The most texts of a step in models with states: each text has a state, of 60 MiB in large models.
-constexpr uint32_t kMostStates = 8;
+constexpr uint32_t kMaxStates = 8;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
   }
   if (whole) options.prefill_rows = std::max(options.prefill_rows, options.context);
   options.items = std::min(options.items, options.prefill_rows);
-  if (spec.has_states()) options.items = std::min(options.items, kMostStates);
+  if (spec.has_states()) options.items = std::min(options.items, kMaxStates);
   options.outputs = 1;  // the least that an engine has; nothing is generated
   options.hidden_rows = pooling == PoolingType::kMean ? options.prefill_rows : options.items;
   if (!whole) {

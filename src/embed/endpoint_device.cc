@@ -100,10 +100,10 @@ std::vector<EmbedVector> EndpointDevice::embed(std::string body, size_t count) {
 std::vector<EmbedVector> EndpointDevice::run(std::span<const EmbedQuery* const> batch) {
   try {
     std::string body = endpoint_body(batch, options_);
-    if (body.size() > kMostRequestBytes) {
+    if (body.size() > kMaxRequestBytes) {
       fail(ErrorCode::kRequest,
            "a request of {} bytes is larger than the limit of {}: shorten the texts", body.size(),
-           kMostRequestBytes);
+           kMaxRequestBytes);
     }
     return embed(std::move(body), batch.size());
   } catch (const Error& error) {

@@ -19,7 +19,7 @@
 
 namespace hearth {
 
-inline constexpr uint64_t kMostRequestBytes = 64u << 20;
+inline constexpr uint64_t kMaxRequestBytes = 64u << 20;
 
 class EndpointDevice : public EmbedDevice {
  public:

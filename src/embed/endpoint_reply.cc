@@ -26,7 +26,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr uint32_t kReplyDepth = 16;
-constexpr size_t kMostSaid = 200;
+constexpr size_t kMaxQuotedBytes = 200;
 
 json::value read_reply(std::string_view text) {
   try {
@@ -149,7 +149,7 @@ std::string read_first_model(std::string_view text) {
 }
 
 std::string refusal_text(std::string_view body) {
-  std::string said(body.substr(0, 4 * kMostSaid));
+  std::string said(body.substr(0, 4 * kMaxQuotedBytes));
   try {
     json::value reply = read_json(body, kReplyDepth);
     const json::object* object = reply.if_object();
@@ -162,7 +162,7 @@ std::string refusal_text(std::string_view body) {
     // A body that is not JSON is shown unchanged.
   }
   for (char& c : said) c = c >= ' ' && c <= '~' ? c : ' ';
-  said.resize(std::min(said.size(), kMostSaid));
+  said.resize(std::min(said.size(), kMaxQuotedBytes));
   return said;
 }
 

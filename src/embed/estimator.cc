@@ -69,7 +69,7 @@ DepthTuner::DepthTuner(std::vector<Device> devices, double slo, uint64_t most)
   done_ = std::all_of(depths_.begin(), depths_.end(), [](uint64_t depth) { return depth == 0; });
 }
 
-bool DepthTuner::tell(const std::vector<double>& seconds) {
+bool DepthTuner::record(const std::vector<double>& seconds) {
   HEARTH_CHECK(!done_ && seconds.size() == devices_.size(), "one time for each device of a round");
   bool late = false, moved = false;
   for (size_t i = 0; i < devices_.size(); ++i) {
@@ -105,7 +105,7 @@ std::vector<uint64_t> tune_depths(
     const std::vector<DepthTuner::Device>& start, double slo, uint64_t most,
     const std::function<std::vector<double>(const std::vector<uint64_t>& depths)>& round) {
   DepthTuner tuner(start, slo, most);
-  while (!tuner.done()) tuner.tell(round(tuner.depths()));
+  while (!tuner.done()) tuner.record(round(tuner.depths()));
   return tuner.depths();
 }
 

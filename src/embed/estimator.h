@@ -46,7 +46,7 @@ class DepthTuner {
   // Returns the depth of each device in the next round.
   const std::vector<uint64_t>& depths() const { return depths_; }
   // Takes the longest time of each device in that round. Returns whether another round is needed.
-  bool tell(const std::vector<double>& seconds);
+  bool record(const std::vector<double>& seconds);
   bool done() const { return done_; }
 
  private:

@@ -70,13 +70,13 @@ TEST(Estimator, GivesThemWithinThreePercentUnderNoise) {
   }
 }
 
-TEST(Estimator, GivesNoDepthToWhoMissesTheObjectiveAlone) {
+TEST(Estimator, GivesNoDepthToADeviceThatMissesTheObjectiveAlone) {
   Estimate estimate = estimate_of(sim_of(0.1, 1.2), 1);
   EXPECT_EQ(estimate.depth, 0u);
   EXPECT_EQ(estimate.samples.size(), 3u);
 }
 
-TEST(Estimator, StaysWithinTheMost) {
+TEST(Estimator, StaysWithinTheMaximum) {
   EstimateOptions options;
   options.most = 50;
   uint32_t largest = 0;
@@ -121,12 +121,12 @@ std::vector<uint64_t> tuned(const std::vector<VirtualDevice>& alone, double fact
       SimTime time(alone[i].sim);
       seconds.push_back(factor * time.seconds(tuner.depths()[i] * alone[i].sim.tokens));
     }
-    tuner.tell(seconds);
+    tuner.record(seconds);
   }
   return tuner.depths();
 }
 
-TEST(DepthTuner, LowersDepthsUntilNobodyIsLate) {
+TEST(DepthTuner, LowersDepthsUntilNoQueryIsLate) {
   int rounds = 0;
   // 0.9 s of the devices' own time are left: (0.9 - 0.27) / 0.018 and (0.9 - 0.32) / 0.084.
   EXPECT_EQ(tuned({kV100, kXeon}, 1 / 0.9, 1, {40, 8}, &rounds), (std::vector<uint64_t>{35, 6}));
@@ -141,13 +141,13 @@ TEST(DepthTuner, RaisesWhatIsInTime) {
 
 TEST(DepthTuner, ComesBackFromADelayThatWasNotTheDepths) {
   DepthTuner tuner({{{0.01, 0}, 100}}, 1, 1000);
-  tuner.tell({7});
+  tuner.record({7});
   EXPECT_EQ(tuner.depths()[0], 50u);
-  while (!tuner.done()) tuner.tell({0.01 * static_cast<double>(tuner.depths()[0])});
+  while (!tuner.done()) tuner.record({0.01 * static_cast<double>(tuner.depths()[0])});
   EXPECT_EQ(tuner.depths()[0], 99u);
 }
 
-TEST(DepthTuner, LeavesOutWhoHasNoQueue) {
+TEST(DepthTuner, LeavesOutDevicesWithoutAQueue) {
   int rounds = 0;
   EXPECT_EQ(tuned({kV100, kKunpeng}, 1, 1, {40, 0}, &rounds), (std::vector<uint64_t>{40, 0}));
   EXPECT_EQ(tuned({kKunpeng}, 1, 0.5, {0}, &rounds), (std::vector<uint64_t>{0}));
@@ -173,14 +173,14 @@ TEST(DepthTuner, TunesDepthsByRounds) {
   EXPECT_EQ(tune_depths(start, 1, 1000, never), (std::vector<uint64_t>{0, 0}));
 }
 
-TEST(DepthTuner, EndsWhateverTimesItIsTold) {
+TEST(DepthTuner, EndsForAnyRecordedTimes) {
   std::mt19937_64 random(5);
   for (int run = 0; run < 100; ++run) {
     DepthTuner tuner({{{0.01, 0.1}, 60}, {{0.1, 0.1}, 5}}, 1, 100);
     int rounds = 0;
     while (!tuner.done() && rounds < 10'000) {
-      tuner.tell({static_cast<double>(random() % 1100) * 1e-3,
-                  static_cast<double>(random() % 1100) * 1e-3});
+      tuner.record({static_cast<double>(random() % 1100) * 1e-3,
+                    static_cast<double>(random() % 1100) * 1e-3});
       ++rounds;
     }
     EXPECT_LT(rounds, 10'000);

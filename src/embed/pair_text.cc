@@ -63,7 +63,7 @@ PairQuery PairText::query(std::string_view text, uint32_t most, Pace* pace) cons
     query.place = {query.text.size(), query.text.size() + text.size()};
     query.text += text;
     query.text += prompt_->between;
-    options.foreign = std::span(&query.place, 1);
+    options.untrusted = std::span(&query.place, 1);
     query.before = tokenizer_.encode(query.text, options).size();
   } else {
     query.ids = tokenizer_.encode(text, options);
@@ -80,17 +80,17 @@ PairQuery PairText::query(std::string_view text, uint32_t most, Pace* pace) cons
 }
 
 PairTokens PairText::tokens(const PairQuery& query, std::string_view document,
-                            uint32_t most_of_document, Pace* pace) const {
+                            uint32_t max_of_document, Pace* pace) const {
   EncodeOptions options{.add_eos = false, .parse_special = prompt_.has_value()};
   options.pace = pace;
   if (pace != nullptr) options.most = query.most;
   PairTokens pair;
   if (prompt_) {
     std::string text = query.text;
-    const std::pair<size_t, size_t> foreign[] = {query.place,
-                                                 {text.size(), text.size() + document.size()}};
+    const std::pair<size_t, size_t> untrusted[] = {query.place,
+                                                   {text.size(), text.size() + document.size()}};
     text += document;
-    options.foreign = foreign;
+    options.untrusted = untrusted;
     pair.ids = tokenizer_.encode(text, options);
   } else {
     options.add_bos = false;
@@ -100,7 +100,7 @@ PairTokens PairText::tokens(const PairQuery& query, std::string_view document,
     pair.second = static_cast<uint32_t>(query.before);
   }
   const std::span<const int32_t> end = behind();
-  pair.ids.resize(std::min<size_t>(pair.ids.size(), query.before + most_of_document));
+  pair.ids.resize(std::min<size_t>(pair.ids.size(), query.before + max_of_document));
   pair.whole = pair.ids.size() + end.size();
   pair.too_long = pair.whole > query.most;
   pair.ids.resize(std::min<size_t>(pair.ids.size(), query.most - end.size()));

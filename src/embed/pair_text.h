@@ -54,10 +54,10 @@ class PairText {
   // `query`) if the query leaves no room for a token of a document, and the errors of
   // Tokenizer::encode. `pace`: as in embed_text.h.
   PairQuery query(std::string_view text, uint32_t most, Pace* pace = nullptr) const;
-  // Returns the tokens of a pair. The document has at most `most_of_document` of them. Its end is
+  // Returns the tokens of a pair. The document has at most `max_of_document` of them. Its end is
   // cut off, so a caller that must not cut refuses a pair that is too long. Throws the errors of
   // Tokenizer::encode.
-  PairTokens tokens(const PairQuery& query, std::string_view document, uint32_t most_of_document,
+  PairTokens tokens(const PairQuery& query, std::string_view document, uint32_t max_of_document,
                     Pace* pace = nullptr) const;
 
  private:

@@ -105,7 +105,7 @@ TEST(PairText, ADecoderIsAskedByAPrompt) {
   EXPECT_FALSE(cut.too_long);
 }
 
-TEST(PairText, WhatTextsSpellIsText) {
+TEST(PairText, TextsNeverBecomeControlTokens) {
   auto tokenizer = decoder();
   const PairText text(*tokenizer, "<|im_start|>{query}|{document}<|im_end|>");
   const PairTokens pair = pair_of(text, "<|im_end|>", "<|im_start|>{query}<|im_end|>");

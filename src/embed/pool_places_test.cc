@@ -40,7 +40,7 @@ TEST(PoolPlaces, OnePoolTakesTheSameCores) {
   EXPECT_EQ(places[0].pus.size(), 22u);
 }
 
-TEST(PoolPlaces, OnlyWhatIsAllowed) {
+TEST(PoolPlaces, UsesAllowedPusOnly) {
   PlacementOptions where{.nodes = {1}, .pus = {16, 18, 19, 40}};
   std::vector<PoolPlace> places = place_pools(big(), where, PoolSplit::kNodes);
   ASSERT_EQ(places.size(), 1u);

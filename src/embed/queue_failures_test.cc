@@ -129,7 +129,7 @@ TEST_F(QueueManagerWithoutDevices, GivesUpWaitingWhereNoDeviceComesBack) {
   EXPECT_EQ(outcomes_.count(), 1u);
 }
 
-TEST_F(QueueManagerWithoutDevices, StopsWaitingForRoomWhenItIsTold) {
+TEST_F(QueueManagerWithoutDevices, StopsWaitingForRoomWhenAsked) {
   int asked = 0;
   auto third_time = [&] { return ++asked == 3; };
   EXPECT_FALSE(manager_.submit_waiting(query_of(1), outcomes_.done(1), kPatience, third_time));
@@ -201,7 +201,7 @@ class ShortClock : public HandClock {
   mutable std::vector<bool> plan_;
 };
 
-TEST(QueueManager, KeepsWhatComesWhileItTellsOthersThatMemoryIsShort) {
+TEST(QueueManager, KeepsQueriesThatComeWhileOthersFailForMemory) {
   ShortClock clock;
   Gate gate;
   Outcomes outcomes;
@@ -255,7 +255,7 @@ TEST(QueueManager, KeepsAServerElsewhereThatItHadNoMemoryToAsk) {
   EXPECT_EQ(outcomes.of(1).vector, simulated_vector(query_of(1), kWidth));
 }
 
-TEST(QueueManager, TellsTheOthersWhereSomebodyCannotBeTold) {
+TEST(QueueManager, AThrowingCallbackDoesNotKeepOthersFromTheirResult) {
   HandClock clock;
   Gate gate;
   Outcomes outcomes;

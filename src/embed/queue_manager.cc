@@ -79,7 +79,7 @@ struct QueueManager::State {
   void turn(size_t index, std::unique_lock<std::mutex>& lock);
   void break_off(size_t index, std::unique_lock<std::mutex>& lock);
   void drop(size_t index, std::unique_lock<std::mutex>& lock);
-  static void tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock);
+  static void notify(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock);
   void run(size_t index, const std::vector<uint64_t>& ids, std::unique_lock<std::mutex>& lock);
   void probe(size_t index, std::unique_lock<std::mutex>& lock);
   void take(size_t index, const std::vector<uint64_t>& ids, BatchResult result, double now,
@@ -213,7 +213,7 @@ void QueueManager::State::run(size_t index, const std::vector<uint64_t>& ids,
   lock.lock();
   take(index, ids, std::move(result), clock.now(), &answers);
   room.notify_all();
-  tell(answers, lock);
+  notify(answers, lock);
 }
 
 void QueueManager::State::probe(size_t index, std::unique_lock<std::mutex>& lock) {
@@ -242,7 +242,7 @@ void QueueManager::State::wait(size_t index, std::unique_lock<std::mutex>& lock)
 }
 
 // Calls the answers' callbacks, with the lock released meanwhile.
-void QueueManager::State::tell(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock) {
+void QueueManager::State::notify(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (Answer& one : answers) {
     try {
@@ -268,7 +268,7 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
     std::vector<Answer> answers;
     answers.reserve(count);
     place_again(dispatcher.stalled(now), {.error = silent, .gone = true}, now, &answers);
-    tell(answers, lock);
+    notify(answers, lock);
   } else {
     wait(index, lock);
   }
@@ -289,7 +289,7 @@ void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& 
   for (uint64_t id : ids) pending.at(id).refused |= uint64_t{1} << index;
   place_again(ids, {.error = no_memory, .no_memory = true}, now, &answers);
   room.notify_all();
-  tell(answers, lock);
+  notify(answers, lock);
 }
 
 // Fails the queries that a device runs or, if it runs none, the waiting ones, with a shortage of
@@ -303,7 +303,7 @@ void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock)
     try {
       std::exchange(one.mapped().done, nullptr)(shortage_outcome());
     } catch (const std::exception&) {
-      // A callback may throw for want of memory, as in tell().
+      // A callback may throw for want of memory, as in notify().
     }
     one = {};
     lock.lock();

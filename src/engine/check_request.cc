@@ -19,11 +19,11 @@ void check_prompt_logprobs(const Request& request, const Engine& engine) {
                "for them: load it with scored_rows");
   }
   const uint64_t each = uint64_t{request.top_logprobs} + 1, count = request.prompt.size() * each;
-  if (count > kMostPromptLogprobs) {
+  if (count > kMaxPromptLogprobs) {
     fail_field(ErrorCode::kRequest, "prompt_logprobs",
                "asks for {} log-probabilities ({} for each of the prompt's {} tokens), and the "
                "limit is {}: shorten the prompt or ask for fewer",
-               count, each, request.prompt.size(), kMostPromptLogprobs);
+               count, each, request.prompt.size(), kMaxPromptLogprobs);
   }
 }
 

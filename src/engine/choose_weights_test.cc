@@ -84,7 +84,7 @@ TEST_F(ChooseWeights, CountsWhatKeysAndValuesOfAServerNeed) {
   EXPECT_THROW(chosen(fits), Error);  // too little memory for any context
 }
 
-TEST_F(ChooseWeights, IsAsStoredWhereNobodyKnowsTheMemory) {
+TEST_F(ChooseWeights, KeepsStoredTypesWhereMemoryIsUnknown) {
   EXPECT_EQ(chosen(0), std::nullopt);
   EXPECT_TRUE(fits_);
 }

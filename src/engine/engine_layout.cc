@@ -103,19 +103,19 @@ void measure(const ModelSpec& spec, Isa isa, EngineLayout* layout) {
 }
 
 // Returns the KV pages that were asked for, or else the fewest that are needed.
-uint32_t least_kv_pages(const EngineLayout& layout) {
+uint32_t min_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   if (options.kv_pages != 0) return options.kv_pages;
-  uint32_t least = pages_for(options.least_context);
+  uint32_t least = pages_for(options.min_context);
   if (options.kv_bytes == 0 || kv_bytes(layout, 1) == 0) return least;
-  constexpr uint64_t kMost = UINT32_MAX - 1;
+  constexpr uint64_t kMax = UINT32_MAX - 1;
   const UnitRoom room{0, [&](uint64_t pages) { return kv_bytes(layout, pages); }};
-  const auto held = static_cast<uint32_t>(units_in(options.kv_bytes, kMost, room));
+  const auto held = static_cast<uint32_t>(units_in(options.kv_bytes, kMax, room));
   if (held < least) {
     fail_field(ErrorCode::kUsage, "kv_bytes",
                "of {} holds {} tokens, and one context of {} tokens takes {}: raise it or lower "
                "the context",
-               bytes_text(options.kv_bytes), uint64_t{held} * kPagePositions, options.least_context,
+               bytes_text(options.kv_bytes), uint64_t{held} * kPagePositions, options.min_context,
                bytes_text(kv_bytes(layout, least)));
   }
   return held;
@@ -127,10 +127,10 @@ uint32_t least_kv_pages(const EngineLayout& layout) {
 void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLayout* layout) {
   constexpr uint32_t kAttempts = 6;
   const EngineOptions& options = layout->options;
-  uint32_t least_pages = least_kv_pages(*layout);
+  uint32_t min_pages = min_kv_pages(*layout);
   // If KV pages get a share of the memory left, the fullest node should have room for a context.
   if (options.asks_kv_size() && options.kv_bytes == 0) {
-    least_pages = std::max(least_pages, pages_for(std::min(options.context, kDefaultContext)));
+    min_pages = std::max(min_pages, pages_for(std::min(options.context, kDefaultContext)));
   }
   for (uint32_t attempt = 0; machine.binds_memory() && attempt < kAttempts; ++attempt) {
     std::vector<uint64_t> bytes, room;
@@ -140,7 +140,7 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
       uint64_t there = machine.nodes[node].available_bytes;
       if (there == 0) return;  // unknown
       uint64_t work = layout->work_bytes(s), left = there > work ? there - work : 0;
-      bytes.push_back(layout->weight_bytes[s] + kv_bytes(*layout, s, least_pages));
+      bytes.push_back(layout->weight_bytes[s] + kv_bytes(*layout, s, min_pages));
       fits = fits && bytes[s] <= left;
       room.push_back(left - left / 16 * attempt);
     }
@@ -187,14 +187,14 @@ std::optional<uint32_t> kv_pages_that_fit(const Machine& machine, const EngineLa
 
 // Returns the pages that fit into the bytes asked for, or into a share of the memory that is left.
 uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
-  constexpr uint64_t kMost = UINT32_MAX - 1;
+  constexpr uint64_t kMax = UINT32_MAX - 1;
   const EngineOptions& options = layout.options;
-  uint32_t least = least_kv_pages(layout);
+  uint32_t least = min_kv_pages(layout);
   if (options.kv_bytes == 0) {
     // More pages than its sequences can fill would only hold pages of ended texts.
     const uint64_t most = uint64_t{options.sequences} * pages_for(options.context);
     return std::max(least,
-                    kv_pages_that_fit(machine, layout, options.kv_share, std::min(kMost, most))
+                    kv_pages_that_fit(machine, layout, options.kv_share, std::min(kMax, most))
                         .value_or(layout.kv_pages_wanted));
   }
   std::optional<uint32_t> fits = kv_pages_that_fit(machine, layout, 1, least);
@@ -224,14 +224,14 @@ std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayo
 // Returns how many states fit into the state_bytes asked for. Throws Error (kResource) if the
 // memory has fewer bytes.
 uint32_t states_of_bytes(const Machine& machine, const EngineLayout& layout) {
-  constexpr uint64_t kMost = UINT32_MAX / 2;
+  constexpr uint64_t kMax = UINT32_MAX / 2;
   const uint64_t bytes = layout.options.state_bytes, slot = layout.states.slot_bytes();
   if (bytes < slot) {
     fail_field(ErrorCode::kUsage, "state_bytes",
                "of {} is too small for one state of {}: raise it, or give 0 to save no states",
                bytes_text(bytes), bytes_text(slot));
   }
-  const auto asked = static_cast<uint32_t>(std::min(kMost, bytes / slot));
+  const auto asked = static_cast<uint32_t>(std::min(kMax, bytes / slot));
   const std::optional<uint32_t> fits = states_that_fit(machine, layout, 1, asked);
   if (fits && *fits < asked) {
     fail_field(ErrorCode::kResource, "state_bytes",
@@ -249,7 +249,7 @@ void settle_states(const Machine& machine, EngineLayout* layout) {
   if (options.state_bytes != 0) {
     options.kept_states = states_of_bytes(machine, *layout);
   } else if (options.state_share > 0) {
-    const uint64_t most = uint64_t{kMostSharedStates} * options.sequences;
+    const uint64_t most = uint64_t{kMaxSharedStates} * options.sequences;
     options.kept_states = states_that_fit(machine, *layout, options.state_share, most)
                               .value_or(static_cast<uint32_t>(most));
   }
@@ -261,7 +261,7 @@ void settle_states(const Machine& machine, EngineLayout* layout) {
 uint32_t wanted_kv_pages(const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   if (!options.asks_kv_size()) return layout.kv.page_count();
-  if (options.kv_bytes != 0) return least_kv_pages(layout);
+  if (options.kv_bytes != 0) return min_kv_pages(layout);
   return options.sequences * pages_for(std::min(options.context, kDefaultContext));
 }
 
@@ -276,7 +276,7 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
       set_kv_pages(layout, sized_kv_pages(machine, *layout));
     } else if (options.kv_pages == 0) {
       std::optional<uint32_t> fits = kv_pages_that_fit(machine, *layout, 1, kv.page_count());
-      set_kv_pages(layout, std::max(fits.value_or(kv.page_count()), least_kv_pages(*layout)));
+      set_kv_pages(layout, std::max(fits.value_or(kv.page_count()), min_kv_pages(*layout)));
     }
     check_window_pages(*layout);
     uint64_t held = uint64_t{kv.page_count()} * kPagePositions;

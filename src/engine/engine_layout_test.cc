@@ -63,7 +63,7 @@ TEST_F(KvSize, IsFourThousandPositionsOfEverySequenceByDefault) {
   expect(15, 300);
 }
 
-TEST_F(KvSize, InBytesIsAsManyPagesAsTheyHold) {
+TEST_F(KvSize, BytesGiveAsManyPagesAsTheyHold) {
   options_.kv_bytes = 100 * page_bytes_ + page_bytes_ - 1;
   expect(100, 6400);
   options_.kv_bytes = 1000 * page_bytes_;
@@ -74,21 +74,21 @@ TEST_F(KvSize, InBytesIsAsManyPagesAsTheyHold) {
   expect(9, 300);
 }
 
-TEST_F(KvSize, InBytesThatHoldNoContextIsRefused) {
+TEST_F(KvSize, RefusesBytesThatHoldNoContext) {
   options_.kv_bytes = 100 * page_bytes_;
   options_.context = 6401;
   expect_refused(ErrorCode::kUsage, "kv_bytes",
                  {bytes_text(100 * page_bytes_), "holds 6400 tokens", "one context of 6401 tokens",
                   bytes_text(101 * page_bytes_), "raise it or lower the context"});
-  options_.least_context = 6400;
+  options_.min_context = 6400;
   expect(100, 6400);
   options_.context = 0;
-  options_.least_context = 0;
+  options_.min_context = 0;
   options_.kv_bytes = page_bytes_ - 1;
   expect_refused(ErrorCode::kUsage, "kv_bytes", {"holds 0 tokens"});
 }
 
-TEST_F(KvSize, InBytesBeyondTheMemoryIsRefused) {
+TEST_F(KvSize, RefusesBytesBeyondTheMemory) {
   options_.kv_bytes = 100 * page_bytes_;
   machine_.memory_available = others_ + 100 * page_bytes_;
   expect(100, 6400);
@@ -97,7 +97,7 @@ TEST_F(KvSize, InBytesBeyondTheMemoryIsRefused) {
                  {bytes_text(100 * page_bytes_), bytes_text(99 * page_bytes_), "lower it"});
 }
 
-TEST_F(KvSize, AsAShareIsOfWhatEverythingElseLeaves) {
+TEST_F(KvSize, AShareCountsTheMemoryLeftByEverythingElse) {
   options_.kv_share = kServingKvShare;
   machine_.memory_available = others_ + 4 * 100 * page_bytes_ + 3;
   expect(100, 6400);
@@ -108,7 +108,7 @@ TEST_F(KvSize, AsAShareIsOfWhatEverythingElseLeaves) {
   expect(5, 320);
 }
 
-TEST_F(KvSize, AsAShareIsNoMoreThanItsSequencesFill) {
+TEST_F(KvSize, AShareIsCappedByWhatItsSequencesFill) {
   options_.kv_share = kServingKvShare;
   machine_.memory_available = others_ + 4 * 5000 * page_bytes_;
   expect(640, 40960);
@@ -118,7 +118,7 @@ TEST_F(KvSize, AsAShareIsNoMoreThanItsSequencesFill) {
   expect(3 * 5, 300);
 }
 
-TEST_F(KvSize, AsAShareGrowsForAContextThatWasAskedFor) {
+TEST_F(KvSize, AShareGrowsForARequestedContext) {
   options_.kv_share = kServingKvShare;
   options_.context = 8192;
   machine_.memory_available = others_ + 4 * 100 * page_bytes_;
@@ -127,7 +127,7 @@ TEST_F(KvSize, AsAShareGrowsForAContextThatWasAskedFor) {
   expect_refused(ErrorCode::kResource, "", {"are available"});
 }
 
-TEST_F(KvSize, AsAShareOfNobodyKnowsWhatIsTheDefault) {
+TEST_F(KvSize, AShareOfUnknownMemoryIsTheDefault) {
   options_.kv_share = kServingKvShare;
   options_.sequences = 2;
   expect(128, 8192);
@@ -150,7 +150,7 @@ TEST_F(KvSize, TheSmallestNodeDecides) {
   expect(100, 6400);
 }
 
-TEST_F(KvSize, WhatIsNoShareIsRefused) {
+TEST_F(KvSize, RefusesSharesOutsideOfZeroToOne) {
   for (double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     options_.kv_share = share;
     expect_refused(ErrorCode::kUsage, "kv_share", {"between 0 and 1"});
@@ -178,7 +178,7 @@ TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   EngineOptions options;
   options.threads = 1;
   options.sequences = 3;
-  options.context = options.least_context = 64;
+  options.context = options.min_context = 64;
   auto lay_out = [&] { return lay_out_engine(model.spec(), machine, Isa::kReference, options); };
   const EngineLayout none = lay_out();
   const size_t slot = none.states.slot_bytes();
@@ -191,10 +191,10 @@ TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   };
   expect_kept(0);
   options.state_share = kServingStateShare;
-  expect_kept(3 * kMostSharedStates);
+  expect_kept(3 * kMaxSharedStates);
   const size_t others = none.memory().total() - none.memory().kv;
   machine.memory_available = others + 8 * 1000 * slot + 1;
-  expect_kept(3 * kMostSharedStates);
+  expect_kept(3 * kMaxSharedStates);
   machine.memory_available = others + 8 * 5 * slot + 1;
   expect_kept(5);
   options.state_bytes = 7 * slot + 1;
@@ -319,8 +319,12 @@ TEST(EngineLayout, WindowPagesStandBesideTheOthers) {
 // Each shard with heads holds the latents once, and once more for every other group that shares it
 // in either phase.
 TEST(EngineLayout, LatentsLieOnceOnAShardForEachOfItsGroups) {
-  TestModel model(latent_source(
-      {.layers = 3, .width = 128, .heads = 8, .latent = 512, .straight = 32, .turned = 64}));
+  TestModel model(latent_source({.layers = 3,
+                                 .width = 128,
+                                 .heads = 8,
+                                 .kv_lora_rank = 512,
+                                 .nope_length = 32,
+                                 .rope_length = 64}));
   constexpr uint64_t kPage = uint64_t{kPagePositions} * (512 + 64) * 2 * 3;
   auto bytes = [&](uint32_t shards, uint32_t prefill_groups, uint32_t decode_groups) {
     EngineOptions options;

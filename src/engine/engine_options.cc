@@ -20,10 +20,10 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
   if (options->context == 0) {
     bool sized = options->asks_kv_size();
     options->context = std::min(spec.hyper.context, sized ? kMaxContext : kDefaultContext);
-    if (sized && options->least_context == 0) options->least_context = 1;
+    if (sized && options->min_context == 0) options->min_context = 1;
   }
-  if (options->least_context == 0) options->least_context = options->context;
-  options->least_context = std::min(options->least_context, options->context);
+  if (options->min_context == 0) options->min_context = options->context;
+  options->min_context = std::min(options->min_context, options->context);
   if (options->context > kMaxContext) {
     fail_field(ErrorCode::kUsage, "context",
                "of {} is longer than the {} tokens this program supports: lower it",
@@ -45,11 +45,11 @@ void settle_options(const ModelSpec& spec, EngineOptions* options) {
   options->hidden_rows = std::min(options->hidden_rows, options->prefill_rows);
   options->scored_rows =
       spec.is_encoder() ? 0 : std::min(options->scored_rows, options->prefill_rows);
-  uint32_t least = pages_for(options->least_context);
+  uint32_t least = pages_for(options->min_context);
   if (options->kv_pages != 0 && options->kv_pages < least) {
     fail_field(ErrorCode::kUsage, "kv_pages",
                "is {}, and one context of {} tokens takes {} pages: raise it or lower the context",
-               options->kv_pages, options->least_context, least);
+               options->kv_pages, options->min_context, least);
   }
 }
 

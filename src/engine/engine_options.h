@@ -48,7 +48,7 @@ struct EngineOptions {
   uint32_t context = 0;
   // The length to which the context may be lowered if the KV pages hold no more; 0: it may not be
   // lowered.
-  uint32_t least_context = 0;
+  uint32_t min_context = 0;
   // KV pages, at least enough for one full context. The first of these that is not 0 decides:
   // kv_pages, their number; kv_bytes, the bytes that they may take; kv_share, their share of the
   // memory that everything else leaves, up to `sequences` full contexts and at least one. With none
@@ -71,7 +71,7 @@ struct EngineOptions {
   // How many states are kept for texts that begin alike (engine/state_pool.h), where layers keep
   // states, beside one for each of `sequences`: kept_states of them. Where that is 0, as many as
   // state_bytes hold. Where both are 0, as many as fit in state_share of the memory that is left
-  // without KV pages, at most kMostSharedStates for each of `sequences`. Settled, kept_states has
+  // without KV pages, at most kMaxSharedStates for each of `sequences`. Settled, kept_states has
   // their number.
   uint32_t kept_states = 0;
   uint64_t state_bytes = 0;
@@ -99,7 +99,7 @@ inline constexpr double kServingKvShare = 0.25;
 inline constexpr double kServingStateShare = 0.125;
 // The most kept states for each of `sequences` that state_share comes to: no conversation has use
 // for many more.
-inline constexpr uint32_t kMostSharedStates = 8;
+inline constexpr uint32_t kMaxSharedStates = 8;
 
 // Replaces zeros by defaults. Throws Error (kUsage) for impossible options.
 void settle_options(const ModelSpec& spec, EngineOptions* options);

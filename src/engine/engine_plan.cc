@@ -132,17 +132,17 @@ std::string stream_text(const StreamChoice& stream) {
 }
 
 void check_stream(const StreamChoice& stream) {
-  if (stream.rows < kLeastPassRows || stream.rows > kMostPassRows) {
+  if (stream.rows < kMinPassRows || stream.rows > kMaxPassRows) {
     fail(ErrorCode::kUsage, "the plan's passes have {} rows; give {} to {}", stream.rows,
-         kLeastPassRows, kMostPassRows);
+         kMinPassRows, kMaxPassRows);
   }
-  if (stream.berths > kMostBerths) {
-    fail(ErrorCode::kUsage, "the plan has {} berths; give {} at most", stream.berths, kMostBerths);
+  if (stream.berths > kMaxBerths) {
+    fail(ErrorCode::kUsage, "the plan has {} berths; give {} at most", stream.berths, kMaxBerths);
   }
-  if (stream.experts != 0 && (stream.experts < kLeastRing || stream.experts > kMostRing)) {
+  if (stream.experts != 0 && (stream.experts < kMinRing || stream.experts > kMaxRing)) {
     fail(ErrorCode::kUsage,
          "the plan's ring has {} experts; it must have {} to {}, or 0 for no ring", stream.experts,
-         kLeastRing, kMostRing);
+         kMinRing, kMaxRing);
   }
 }
 

@@ -69,13 +69,14 @@ Generation::Generation(std::shared_ptr<Job> job, uint32_t choice, uint64_t order
 
 // Tells the stream how much of the prompt was read. Tokens that are read again after their pages
 // were evicted are not told again.
-void Generation::tell_read() {
-  if (!request().tell_read || started() || choice_ != 0) return;
+void Generation::report_read() {
+  if (!request().report_read || started() || choice_ != 0) return;
   const uint64_t tokens = sequence->length(), cached = cached_tokens;
-  if (tokens <= told_read_.tokens) return;
+  if (tokens <= reported_read_.tokens) return;
   const double seconds = computed_seconds_ - admitted_seconds;
-  job_->stream().add_read({tokens - told_read_.tokens, cached - told_read_.cached, seconds});
-  told_read_ = {tokens, cached, seconds};
+  job_->stream().add_read(
+      {tokens - reported_read_.tokens, cached - reported_read_.cached, seconds});
+  reported_read_ = {tokens, cached, seconds};
 }
 
 uint32_t Generation::first_turn() const {
@@ -88,11 +89,11 @@ uint32_t Generation::pending() const {
 }
 
 bool Generation::still_held_up() {
-  held_up = held_up && !job_->stream().has_room(most_results());
+  held_up = held_up && !job_->stream().has_room(max_results());
   return held_up;
 }
 
-uint32_t Generation::most_results() const {
+uint32_t Generation::max_results() const {
   const uint32_t scores = request().prompt_logprobs ? 1 : 0;
   return std::max(choices_together() + scores, job_->stream().capacity() / 2);
 }

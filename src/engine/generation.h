@@ -56,14 +56,14 @@ class Generation {
   bool started() const { return generated_ > 0; }
   // The most pending tokens with which a generation past its prompt still counts as decoding: one
   // that was sampled, and tokens that had to come after it.
-  static constexpr uint32_t kMostPending = 16;
-  bool decodes() const { return started() && stream == 0 && pending() <= kMostPending; }
+  static constexpr uint32_t kMaxPending = 16;
+  bool decodes() const { return started() && stream == 0 && pending() <= kMaxPending; }
 
   // Sets when the step ended whose results it takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }
   // Tells the stream how much of the prompt was read since the last call, if the request wants
   // that.
-  void tell_read();
+  void report_read();
 
   // Returns how many of its tokens belong to the first turn, which decides the expanded rows
   // (ExpandRule).
@@ -106,13 +106,13 @@ class Generation {
   bool held_up = false;
   // True if it was left out of a step because another sequence's part computes its next page.
   bool awaits = false;
-  // Whether it is still held up, which ends when there is room for most_results().
+  // Whether it is still held up, which ends when there is room for max_results().
   bool still_held_up();
   // The most results that a step may set aside room for: all choices' first tokens and the end of
   // the prompt's log-probabilities, or as many rows as fill half of its client's stream, so that
   // the client reads one half while the other is computed. Tokens that must come find their room
   // when they come, or wait for the next step.
-  uint32_t most_results() const;
+  uint32_t max_results() const;
 
   // Returns the request's other choices, which continue from here; called once, when the prompt has
   // been computed.
@@ -171,7 +171,7 @@ class Generation {
   uint32_t next_row_;
   uint32_t next_scored_ = 0;
   double computed_seconds_ = 0;  // when the last step ended
-  PromptRead told_read_;
+  PromptRead reported_read_;
   double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;

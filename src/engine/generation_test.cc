@@ -128,7 +128,7 @@ TEST_F(GenerationTest, LogitsThatAreNoNumbersEndIt) {
   }
 }
 
-TEST_F(GenerationTest, WhoFailsGivesWhatWasHeldBack) {
+TEST_F(GenerationTest, FailureFlushesHeldBackText) {
   Request stops = request();
   stops.stops = {"abc"};
   start(stops);
@@ -328,7 +328,7 @@ TEST_F(ForcedTest, ATextMayBeginWithThemAndEndWithThem) {
   EXPECT_EQ(text_, "abcdxab");
 }
 
-TEST_F(ForcedTest, WhatFollowsMayTakeThemIn) {
+TEST_F(ForcedTest, ForcedTokensWaitWhereALongerTokenMayFollow) {
   begin(in("(x|y)ab(c|d)"));
   EXPECT_EQ(tokens_of('x'), Tokens{'x'}) << "abc may come, and abd";
   EXPECT_EQ(tokens_of(kAbc), Tokens{kAbc});
@@ -399,7 +399,7 @@ TEST_F(ForcedTest, EveryEndHoldsInTheirMiddle) {
   EXPECT_EQ(text_, "xabcde");
 }
 
-TEST_F(ForcedTest, WhoWantsLogprobsGetsThemOfEveryToken) {
+TEST_F(ForcedTest, LogprobsTurnForcedTokensOff) {
   for (uint32_t top : {0u, 2u}) {
     Request request = in("(x|y)abcd");
     request.logprobs = top == 0;
@@ -413,7 +413,7 @@ TEST_F(ForcedTest, WhoWantsLogprobsGetsThemOfEveryToken) {
   }
 }
 
-TEST_F(ForcedTest, WhatIsForbiddenIsNotPutIn) {
+TEST_F(ForcedTest, DoesNotForceForbiddenTokens) {
   const Request whole = in("(x|y)dabcd");
   Request biased = whole, allowed = whole, late = whole;
   biased.sampling.logit_bias = {{kAbc, -INFINITY}, {'d', 2.0f}};
@@ -446,8 +446,8 @@ TEST_F(ForcedTest, PenaltiesKnowThem) {
 
 TEST_F(ForcedTest, RunsMayBeLongerThanWhatIsLookedAtAtOnce) {
   limits_.context = 1000;
-  begin(in("(x|y)" + std::string(3 * Matcher::kMostForced, 'q') + "(x|y)"));
-  EXPECT_EQ(tokens_of('x').size(), 1 + 3 * Matcher::kMostForced);
+  begin(in("(x|y)" + std::string(3 * Matcher::kMaxForcedBytes, 'q') + "(x|y)"));
+  EXPECT_EQ(tokens_of('x').size(), 1 + 3 * Matcher::kMaxForcedBytes);
   EXPECT_FALSE(finish_);
   EXPECT_EQ(tokens_of('y'), Tokens{'y'});
   EXPECT_EQ(finish_, Finish::kEndOfText);

@@ -156,7 +156,7 @@ TEST_F(PrefixTest, PagesOfOtherMakersAreOthers) {
   EXPECT_EQ(same.fork()->streamed(), 128u);
 }
 
-TEST_F(PrefixTest, WhatIsUnusedForLongestGoesFirstAndWhatIsUsedStays) {
+TEST_F(PrefixTest, EvictsTheLeastRecentlyUsedPagesAndKeepsThoseInUse) {
   Sequence kept(pool_);
   compute(kept, tokens(128));
   {

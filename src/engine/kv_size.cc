@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-uint32_t least_window_pages(const EngineLayout& layout) {
-  return least_window_pages(layout.kv.window(), layout.options);
+uint32_t min_window_pages(const EngineLayout& layout) {
+  return min_window_pages(layout.kv.window(), layout.options);
 }
 
 // Returns the bytes of a page on all shards.
@@ -26,9 +26,9 @@ uint64_t window_pages_beside(const EngineLayout& layout, uint64_t pages) {
   if (kv.window() == 0) return 0;
   if (options.window_pages != 0) return std::min<uint64_t>(pages, options.window_pages);
   if (options.kv_pages != 0) return pages;
-  const uint64_t context = pages_for(options.context), least = least_window_pages(layout);
+  const uint64_t context = pages_for(options.context), least = min_window_pages(layout);
   const uint64_t windows =
-      options.sequences * std::min<uint64_t>(context, most_window_pages(kv.window()));
+      options.sequences * std::min<uint64_t>(context, max_window_pages(kv.window()));
   const uint64_t step = pages_for(options.prefill_rows);
   uint64_t wanted = 0;
   if (options.asks_kv_size()) {
@@ -44,8 +44,8 @@ uint64_t window_pages_beside(const EngineLayout& layout, uint64_t pages) {
 
 }  // namespace
 
-uint32_t least_window_pages(uint32_t window, const EngineOptions& options) {
-  return std::min(most_window_pages(window) + pages_for(options.prefill_rows),
+uint32_t min_window_pages(uint32_t window, const EngineOptions& options) {
+  return std::min(max_window_pages(window) + pages_for(options.prefill_rows),
                   pages_for(options.context));
 }
 
@@ -77,7 +77,7 @@ uint64_t kv_bytes(const EngineLayout& layout, uint64_t pages) {
 
 void check_window_pages(const EngineLayout& layout) {
   if (layout.kv.window() == 0) return;
-  const uint32_t least = std::min(least_window_pages(layout), layout.kv.page_count());
+  const uint32_t least = std::min(min_window_pages(layout), layout.kv.page_count());
   if (layout.kv.page_count(KvKind::kWindow) >= least) return;
   fail_field(ErrorCode::kUsage, "window_pages",
              "is {}, and one step of one sequence needs {}: raise it or lower prefill_rows",

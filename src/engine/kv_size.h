@@ -26,7 +26,7 @@ uint64_t kv_bytes(const EngineLayout& layout, uint64_t pages);
 void set_kv_pages(EngineLayout* layout, uint32_t pages);
 
 // Returns the window pages that a sequence of any length needs for a step.
-uint32_t least_window_pages(uint32_t window, const EngineOptions& options);
+uint32_t min_window_pages(uint32_t window, const EngineOptions& options);
 
 // Throws (kUsage) where a step of one sequence has too few window pages.
 void check_window_pages(const EngineLayout& layout);

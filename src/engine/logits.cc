@@ -99,10 +99,10 @@ double log_sum_exp(std::span<const float> logits) {
   return most + std::log(add_exps(logits, most, 0));
 }
 
-void TopTokens::start(uint32_t count, float at_least) {
+void TopTokens::start(uint32_t count, float min_logit) {
   HEARTH_CHECK(count > 0, "some tokens are wanted");
   count_ = count;
-  threshold_ = at_least;
+  threshold_ = min_logit;
   tokens_.clear();
 }
 

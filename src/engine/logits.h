@@ -45,9 +45,9 @@ inline bool likelier(const TokenLogit& a, const TokenLogit& b) {
 // each time when twice as many as needed have been collected.
 class TopTokens {
  public:
-  // Starts anew. The caller may give a bound `at_least` below which logits may be skipped, if it
+  // Starts anew. The caller may give a bound `min_logit` below which logits may be skipped, if it
   // knows `count` logits that are not below it.
-  void start(uint32_t count, float at_least = -std::numeric_limits<float>::infinity());
+  void start(uint32_t count, float min_logit = -std::numeric_limits<float>::infinity());
   // Reserves memory, so that calls for up to `count` tokens need none.
   void reserve(uint32_t count) { tokens_.reserve(2 * size_t{count}); }
   // Offers the logits of tokens first, first + 1, ...

@@ -59,7 +59,7 @@ TEST(TopTokens, AreThoseThatSortingGives) {
   EXPECT_TRUE(top_tokens(std::vector<float>{1, 2}, 0).empty());
 }
 
-TEST(Logprobs, WhatIsNoNumberIsSeenWhereverItStands) {
+TEST(Logprobs, FindsNonFiniteLogitsAtAnyPlace) {
   for (float bad : {NAN, INFINITY, -INFINITY}) {
     for (size_t at = 0; at < 5; ++at) {
       std::vector<float> logits(5, std::numeric_limits<float>::max());

@@ -41,15 +41,15 @@ void check_use(const ModelSource& source, const ModelSpec& spec, ModelUse use) {
        source.name(), spec.architecture->name);
 }
 
-void tell_policy(const ModelSpec& spec, const Listener& listener) {
+void report_policy(const ModelSpec& spec, const Listener& listener) {
   const PolicyNotes notes = weight_policy_notes(spec);
   for (const std::string& note : notes.details) listener.detail(note);
   for (const std::string& note : notes.warnings) listener.warn(note);
 }
 
 // Tells the listener which weight types an automatic policy chose, for how many engines, and why.
-void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engines,
-                 const Listener& listener) {
+void report_choice(const WeightChoice& choice, const Machine& machine, size_t engines,
+                   const Listener& listener) {
   const ModelSpec& spec = choice.spec;
   const std::string weights = fmt::format("the weights of '{}'", spec.source);
   const std::string copies = engines == 1 ? "the model" : fmt::format("{} copies of it", engines);
@@ -73,7 +73,7 @@ void tell_choice(const WeightChoice& choice, const Machine& machine, size_t engi
 }
 
 // Tells the listener which factors of LongRoPE a model runs with.
-void tell_rope(const Engine& engine, const Listener& listener) {
+void report_rope(const Engine& engine, const Listener& listener) {
   const auto* block = engine.spec().first<AttentionBlock>();
   if (block == nullptr || !block->rope || block->rope->short_factors.empty()) return;
   const bool longer = engine.context() > block->rope->original_context;
@@ -110,7 +110,7 @@ OpenedModel open_model(const OpenOptions& options, const Listener& listener) {
   ModelSpec spec = make_spec(source, options.weights);
   for (const std::string& note : spec.notes) listener.warn(note);
   check_use(source, spec, options.use);
-  tell_policy(spec, listener);
+  report_policy(spec, listener);
   OpenedModel model{std::move(source), std::move(spec), nullptr};
   bool there = options.tokenizer == TokenizerUse::kIfThere && model.source.has_vocabulary();
   if (there || options.tokenizer == TokenizerUse::kNeeded) {
@@ -124,8 +124,8 @@ void settle_weights(OpenedModel* model, const Machine& machine, Isa isa,
                     std::span<const EngineOptions> engines, const Listener& listener) {
   if (!model->spec.policy.automatic || engines.empty()) return;
   WeightChoice choice = choose_weights(model->source, model->spec, machine, isa, engines);
-  tell_choice(choice, machine, engines.size(), listener);
-  tell_policy(choice.spec, listener);
+  report_choice(choice, machine, engines.size(), listener);
+  report_policy(choice.spec, listener);
   model->spec = std::move(choice.spec);
   const WeightPolicy& policy = model->spec.policy;
   if (policy.importance != nullptr && !policy.type) {
@@ -145,7 +145,7 @@ std::unique_ptr<Engine> start_engine(const OpenedModel& model, const Machine& ma
   for (const std::string& warning : engine->warnings()) {
     (machine.binds_memory() ? listener.warn : listener.detail)(warning);
   }
-  tell_rope(*engine, listener);
+  report_rope(*engine, listener);
   uint32_t wanted =
       options.context != 0 ? options.context : std::min(model.spec.hyper.context, kMaxContext);
   if (options.asks_kv_size() && engine->context() < wanted) {

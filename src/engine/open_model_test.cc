@@ -107,7 +107,7 @@ class OpenModelTest : public testing::Test {
   uint64_t total_ = 0;
 };
 
-TEST_F(OpenModelTest, TellsTheListenerOfWarningsAndProgress) {
+TEST_F(OpenModelTest, ReportsWarningsAndProgressToTheListener) {
   OpenedModel model = open();
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_NE(warnings_[0].find("tokenizer.ggml.pre is missing"), std::string::npos) << warnings_[0];
@@ -135,7 +135,7 @@ TEST_F(OpenModelTest, AFileThatIsCutWhileItIsLoadedIsNamed) {
   }
 }
 
-TEST_F(OpenModelTest, TellsOfAContextThatIsSmallerThanTheModels) {
+TEST_F(OpenModelTest, WarnsOfAContextThatIsSmallerThanTheModels) {
   OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
   EngineOptions options;
   options.threads = 1;
@@ -148,7 +148,7 @@ TEST_F(OpenModelTest, TellsOfAContextThatIsSmallerThanTheModels) {
   EXPECT_NE(warnings_[0].find("holds a context of 64 tokens instead of 128"), std::string::npos);
 }
 
-TEST_F(OpenModelTest, TellsWhyWeightsThatItChoseAreAsTheyAre) {
+TEST_F(OpenModelTest, ReportsWhyItChoseTheWeightsType) {
   OpenedModel model = open(TokenizerUse::kNeeded, "qwen2");
   Machine machine = Machine::invented(1, 1);
   EngineOptions options;
@@ -192,7 +192,7 @@ TEST_F(OpenModelTest, SaysNothingWhereNothingIsOdd) {
 }
 
 // Odd details of a vocabulary with a known pre-tokenizer are told only to a listener for details.
-TEST_F(OpenModelTest, TellsDetails) {
+TEST_F(OpenModelTest, ReportsDetailsToAListenerForDetails) {
   Vocab vocab = bpe_vocab({});
   vocab.tokens[200] = vocab.tokens[100];
   source_.set("tokenizer.ggml.tokens", vocab.tokens).set("tokenizer.ggml.pre", "qwen2");

@@ -223,7 +223,7 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
   StreamerOptions streamer{.threshold = options.threshold,
                            .pus = engine.spare_pus(),
                            .on_done = std::move(poke),
-                           .tell = listener.warn};
+                           .warn = listener.warn};
   // The reference kernels' times do not show the described GPU's, so none are learnt.
   streamer.learns = !options.described;
   // This thread is pinned to one core, which every thread that it makes would inherit.

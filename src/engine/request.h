@@ -58,12 +58,12 @@ struct Request {
   // prompt has none. All of the prompt is then computed, even if the prefix cache has parts of it.
   bool prompt_logprobs = false;
   // Whether the stream is told how much of the prompt has been computed (ResultStream::read()).
-  bool tell_read = false;
+  bool report_read = false;
 };
 
 // The most log-probabilities of its prompt that a request may ask for: its tokens times
 // (`top_logprobs` + 1). Each takes 16 to 32 bytes until it is read.
-inline constexpr uint64_t kMostPromptLogprobs = uint64_t{1} << 20;
+inline constexpr uint64_t kMaxPromptLogprobs = uint64_t{1} << 20;
 
 enum class Finish : uint8_t {
   kEndOfText,

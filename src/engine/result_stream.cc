@@ -6,31 +6,32 @@ namespace hearth {
 
 std::optional<Result> ResultStream::pop(std::chrono::milliseconds timeout) {
   std::optional<Result> result;
-  std::shared_ptr<const std::function<void()>> tell;
+  std::shared_ptr<const std::function<void()>> notify;
   {
     std::unique_lock lock(mutex_);
     arrived_.wait_for(lock, timeout, [&] { return !results_.empty() || closed_; });
     if (results_.empty()) return result;
     result = std::move(results_.front());
     results_.pop_front();
-    if (room_wanted_) tell = on_room_;
+    if (room_wanted_) notify = on_room_;
     room_wanted_ = false;
   }
-  if (tell) (*tell)();
+  if (notify) (*notify)();
   return result;
 }
 
 void ResultStream::close() {
-  std::shared_ptr<const std::function<void()>> tell, dropped;  // destroyed after the lock is let go
+  std::shared_ptr<const std::function<void()>> notify,
+      dropped;  // destroyed after the lock is let go
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
     results_.clear();
-    tell = on_room_;
+    notify = on_room_;
     dropped = std::move(on_results_);
   }
   arrived_.notify_all();
-  if (tell) (*tell)();
+  if (notify) (*notify)();
 }
 
 bool ResultStream::closed() const {
@@ -68,7 +69,7 @@ void ResultStream::push_reserved(Result result) {
     HEARTH_CHECK(reserved_ > 0, "room was set aside");
     if (!closed_) {
       results_.push_back(std::move(result));
-      untold_ = true;
+      unnotified_ = true;
     }
     --reserved_;
   }
@@ -80,7 +81,7 @@ void ResultStream::push_final(std::list<Result> end) noexcept {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     results_.splice(results_.end(), end);
-    untold_ = true;
+    unnotified_ = true;
   }
   arrived_.notify_one();
 }
@@ -94,17 +95,17 @@ void ResultStream::add_read(const PromptRead& more) {
   std::lock_guard lock(mutex_);
   read_ = {read_.tokens + more.tokens, read_.cached + more.cached,
            std::max(read_.seconds, more.seconds)};
-  untold_ = !closed_;
+  unnotified_ = !closed_;
 }
 
-void ResultStream::tell_results() noexcept {
-  std::shared_ptr<const std::function<void()>> tell;
+void ResultStream::notify_results() noexcept {
+  std::shared_ptr<const std::function<void()>> notify;
   {
     std::lock_guard lock(mutex_);
-    if (untold_) tell = on_results_;
-    untold_ = false;
+    if (unnotified_) notify = on_results_;
+    unnotified_ = false;
   }
-  if (tell) (*tell)();
+  if (notify) (*notify)();
 }
 
 namespace {

@@ -3,7 +3,7 @@
 // computes for a request only while there is room for its results.
 //
 // The client pops from any one thread, waiting in pop() or told by on_results, and may close the
-// stream at any time, which cancels its requests. The engine's side (reserve, push, tell_results)
+// stream at any time, which cancels its requests. The engine's side (reserve, push, notify_results)
 // is used by the engine's thread alone.
 //
 // A step may give a result of every choice of a request at once, so a stream needs room for all of
@@ -25,12 +25,12 @@ namespace hearth {
 
 // Returns how many results a stream should have room for, for one request of `choices` choices.
 constexpr uint32_t result_room(uint32_t choices) {
-  constexpr uint32_t kLeast = 64, kEach = 8;
-  return std::max(kLeast, kEach * std::min(choices, UINT32_MAX / kEach));
+  constexpr uint32_t kMinRoom = 64, kEach = 8;
+  return std::max(kMinRoom, kEach * std::min(choices, UINT32_MAX / kEach));
 }
 
 // How much of their prompts has been computed, over a stream's requests that ask for it
-// (Request::tell_read).
+// (Request::report_read).
 struct PromptRead {
   uint64_t tokens = 0;  // tokens that were read or were in the prefix cache
   uint64_t cached = 0;
@@ -74,7 +74,7 @@ class ResultStream {
   // Adds to the tokens read of the prompts. `seconds` replaces a smaller value.
   void add_read(const PromptRead& more);
   // Calls on_results if results came, or more was read, since the last call.
-  void tell_results() noexcept;
+  void notify_results() noexcept;
   // The client's thread calls `on_room` when it made room that was asked for, or closed the stream.
   void set_on_room(std::function<void()> on_room);
 
@@ -87,7 +87,7 @@ class ResultStream {
   std::list<Result> results_;
   uint32_t reserved_ = 0;
   bool room_wanted_ = false;
-  bool untold_ = false;  // results came or read_ changed since the last call of on_results
+  bool unnotified_ = false;  // results came or read_ changed since the last call of on_results
   PromptRead read_;
   bool closed_ = false;
   // Shared, since they may be called while they are replaced, and a copy would need memory.

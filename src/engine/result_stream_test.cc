@@ -46,48 +46,48 @@ TEST(ResultStream, AnEndNeedsNoRoom) {
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(stream.try_pop()->index, i);
 }
 
-TEST(ResultStream, TellsOfRoomThatWasAskedForAndOfItsEnd) {
+TEST(ResultStream, NotifiesOfRequestedRoomAndOfItsEnd) {
   ResultStream stream(1);
-  int told = 0;
-  stream.set_on_room([&] { ++told; });
+  int notified = 0;
+  stream.set_on_room([&] { ++notified; });
   ASSERT_TRUE(stream.reserve(1));
   stream.push_reserved(numbered(0));
   stream.try_pop();
-  EXPECT_EQ(told, 0) << "nobody asked";
+  EXPECT_EQ(notified, 0) << "nobody asked";
   ASSERT_TRUE(stream.reserve(1));
   stream.push_reserved(numbered(1));
   EXPECT_FALSE(stream.reserve(1));
   stream.try_pop();
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(notified, 1);
   stream.try_pop();
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(notified, 1);
   stream.close();
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(notified, 2);
 }
 
-TEST(ResultStream, TellsOfResultsOnceForAllThatCame) {
+TEST(ResultStream, NotifiesOnceForAllResultsThatCame) {
   ResultStream stream(4);
-  int told = 0;
+  int notified = 0;
   size_t got = 0;
   stream.set_on_results([&] {
-    ++told;
+    ++notified;
     while (stream.try_pop()) ++got;
   });
-  stream.tell_results();
-  EXPECT_EQ(told, 0) << "nothing came";
+  stream.notify_results();
+  EXPECT_EQ(notified, 0) << "nothing came";
   ASSERT_TRUE(stream.reserve(2));
   stream.push_reserved(numbered(0));
   stream.push_reserved(numbered(1));
   stream.push_final({numbered(2)});
-  EXPECT_EQ(told, 0) << "more may come";
-  stream.tell_results();
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(notified, 0) << "more may come";
+  stream.notify_results();
+  EXPECT_EQ(notified, 1);
   EXPECT_EQ(got, 3u);
-  stream.tell_results();
-  EXPECT_EQ(told, 1);
+  stream.notify_results();
+  EXPECT_EQ(notified, 1);
 }
 
-TEST(ResultStream, AClosedOneTellsNothingAndLetsGoOfItsClient) {
+TEST(ResultStream, ClosingEndsNotificationsAndReleasesTheClient) {
   auto client = std::make_shared<int>(0);
   ResultStream stream(4);
   stream.set_on_results([client] { ++*client; });
@@ -96,18 +96,18 @@ TEST(ResultStream, AClosedOneTellsNothingAndLetsGoOfItsClient) {
   stream.push_reserved(numbered(0));
   stream.close();
   stream.push_final({numbered(1)});
-  stream.tell_results();
+  stream.notify_results();
   EXPECT_EQ(*client, 0);
   EXPECT_EQ(client.use_count(), 1);
 }
 
-TEST(ResultStream, MayBeClosedByWhoIsTold) {
+TEST(ResultStream, MayBeClosedByItsNotification) {
   auto stream = std::make_shared<ResultStream>(4);
   stream->set_on_results([held = stream] { held->close(); });
   std::weak_ptr<ResultStream> weak = stream;
   ASSERT_TRUE(stream->reserve(1));
   stream->push_reserved(numbered(0));
-  stream->tell_results();
+  stream->notify_results();
   EXPECT_TRUE(stream->closed());
   stream.reset();
   EXPECT_TRUE(weak.expired()) << "it held itself until it was closed";
@@ -163,7 +163,7 @@ TEST(ResultStream, TwoThreadsMeet) {
   writer.join();
 }
 
-TEST(ResultStream, ClosingWakesWhoeverWaits) {
+TEST(ResultStream, ClosingWakesWaitingReaders) {
   ResultStream stream;
   std::thread closer([&] { stream.close(); });
   EXPECT_FALSE(stream.pop(std::chrono::hours(1)));

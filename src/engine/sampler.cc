@@ -13,11 +13,11 @@ namespace {
 
 // The most that best_needed() returns. Finding more tokens takes about as long as reading the whole
 // row.
-constexpr uint32_t kMostBest = 512;
+constexpr uint32_t kMaxBestTokens = 512;
 
 // The least logit of an allowed token. Forbidden tokens have -inf and are left out, since a mask
 // may forbid nearly all tokens.
-constexpr float kLeastLogit = std::numeric_limits<float>::lowest();
+constexpr float kMinLogit = std::numeric_limits<float>::lowest();
 
 void check_range(const char* field, double value, double low, double high) {
   if (!(value >= low && value <= high)) {
@@ -193,7 +193,7 @@ std::optional<int32_t> Sampler::sample(std::span<const float> logits,
 uint32_t Sampler::best_needed(size_t vocabulary) const {
   if (adjusts()) return 0;
   if (params_.temperature == 0) return 1;
-  bool few = has_top_k(vocabulary) && params_.top_k <= kMostBest;
+  bool few = has_top_k(vocabulary) && params_.top_k <= kMaxBestTokens;
   return few && params_.top_p < 1 ? params_.top_k : 0;
 }
 
@@ -207,7 +207,7 @@ int32_t Sampler::sample_best(std::span<const TokenLogit> best) {
 
 void Sampler::keep_top_k(std::span<const float> logits) {
   // The draw without top_p depends on the candidates' order, and so on all offered logits.
-  top_.start(params_.top_k, params_.top_p < 1 ? kLeastLogit : -INFINITY);
+  top_.start(params_.top_k, params_.top_p < 1 ? kMinLogit : -INFINITY);
   top_.offer(logits);
   keep(params_.top_p < 1 ? top_.sorted() : top_.unsorted());
 }
@@ -229,7 +229,7 @@ void Sampler::keep_likely(std::span<const float> logits) {
   // The threshold is a little below min-p's bound, which keep_nucleus() applies exactly.
   float threshold = params_.min_p > 0
                         ? most_ + params_.temperature * (std::log(params_.min_p) - 0.001f)
-                        : kLeastLogit;
+                        : kMinLogit;
   candidates_.clear();
   for_each_at_least(logits, threshold, [&](int32_t token, float logit) {
     candidates_.push_back({{token, logit}, weight(logit)});
@@ -237,7 +237,7 @@ void Sampler::keep_likely(std::span<const float> logits) {
   total_ = 0;
   if (params_.top_p < 1) {
     for (float logit : logits) {
-      if (logit >= kLeastLogit) total_ += weight(logit);
+      if (logit >= kMinLogit) total_ += weight(logit);
     }
   }
 }

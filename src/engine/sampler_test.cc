@@ -321,7 +321,7 @@ TEST(Sampler, NothingIsLeftWhereEverythingIsForbidden) {
   }
 }
 
-TEST(Sampler, OnlyAllowedTokensCome) {
+TEST(Sampler, SamplesAllowedTokensOnly) {
   std::vector<float> logits = {5, 1, 4, 3};
   for (float temperature : {0.0f, 1.0f}) {
     Sampler sampler({.temperature = temperature, .top_k = 0, .allowed = {1, 3}});

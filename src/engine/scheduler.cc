@@ -57,7 +57,7 @@ void Scheduler::add(std::shared_ptr<Job> job) noexcept {
       count_end(Finish::kFailed);
       job->end(std::move(out), Finish::kFailed, failure_text(error));
     }
-    job->stream().tell_results();
+    job->stream().notify_results();
   }
   update_gauges();
 }
@@ -80,12 +80,12 @@ void Scheduler::finish_step() noexcept {
   drop_picks();
   for (const GenerationPtr& generation : over_) generation->sequence.reset();
   update_gauges();
-  for (const auto* list : {&running_, &newborn_, &over_}) tell(*list);
+  for (const auto* list : {&running_, &newborn_, &over_}) notify(*list);
   over_.clear();
 }
 
-void Scheduler::tell(const std::list<GenerationPtr>& generations) noexcept {
-  for (const GenerationPtr& generation : generations) generation->job().stream().tell_results();
+void Scheduler::notify(const std::list<GenerationPtr>& generations) noexcept {
+  for (const GenerationPtr& generation : generations) generation->job().stream().notify_results();
 }
 
 bool Scheduler::compute() {
@@ -373,7 +373,7 @@ void Scheduler::deliver() {
     count_again(pick);
     generation->reached = std::max(generation->reached, generation->sequence->length());
     generation->computed_at(step_end_);
-    generation->tell_read();
+    generation->report_read();
     bool over = deliver_to(pick, &next);
     auto at = std::ranges::find_if(running_, [&](auto& g) { return g.get() == generation; });
     if (over) {
@@ -452,7 +452,7 @@ bool Scheduler::deliver_token(Generation& generation, uint32_t logit_row, Pick* 
 // Returns whether a token that must come is delivered in this step too, and sets aside room for its
 // result. Without room it comes after the next step, and is the same token.
 bool Scheduler::takes_more(const Generation& generation, Pick* pick) {
-  if (!generation.knows_next() || generation.pending() >= Generation::kMostPending) return false;
+  if (!generation.knows_next() || generation.pending() >= Generation::kMaxPending) return false;
   if (!generation.job().stream().reserve(1)) return false;
   ++pick->results;
   return true;
@@ -485,7 +485,7 @@ void Scheduler::update_gauges() {
   }
   if (engine_.states() == nullptr) return;
   const StatePool& states = *engine_.states();
-  statistics_.most_kept_states.set(states.most_kept());
+  statistics_.max_kept_states.set(states.max_kept());
   statistics_.kept_states.set(states.kept_count());
   statistics_.kept_state_bytes.set(states.kept_count() * uint64_t{engine_.state_bytes()});
   statistics_.evicted_states.set(states.evictions());

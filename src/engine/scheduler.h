@@ -166,7 +166,7 @@ class Scheduler {
   uint32_t pick_decoding(uint32_t decoding, Room* room);
   void pick_prompts(uint32_t whole, uint32_t decoded, Room* room);
   uint32_t affordable_tokens(uint32_t room, uint32_t decoding) const;
-  uint32_t least_chunk(const Generation& generation) const;
+  uint32_t min_chunk_of(const Generation& generation) const;
   Picked pick(Generation& generation, uint32_t tokens, Room* room);
   bool shape(const Generation& generation, const Room& room, Pick* pick) const;
   static bool shape_text(const Generation& generation, const Room& room, Pick* pick);
@@ -193,7 +193,7 @@ class Scheduler {
   void to_waiting(std::list<GenerationPtr>& from, std::list<GenerationPtr>::iterator at);
   void end(Generation& generation, Finish finish, std::string_view error = {});
   void count_end(Finish finish);
-  static void tell(const std::list<GenerationPtr>& generations) noexcept;
+  static void notify(const std::list<GenerationPtr>& generations) noexcept;
   void update_gauges();
   void update_stream_gauges();
 

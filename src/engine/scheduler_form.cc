@@ -21,7 +21,7 @@ uint32_t Scheduler::affordable_tokens(uint32_t room, uint32_t decoding) const {
 }
 
 // Returns the fewest of a prompt's next tokens that make a chunk.
-uint32_t Scheduler::least_chunk(const Generation& generation) const {
+uint32_t Scheduler::min_chunk_of(const Generation& generation) const {
   const Sequence& sequence = *generation.sequence;
   uint32_t expanded =
       expanded_part(sequence.expanded(), sequence.length(), options_.min_expanded_chunk);
@@ -76,7 +76,7 @@ void Scheduler::pick_prompts(uint32_t whole, uint32_t decoded, Room* room) {
     count_cached(*generation, adopt(*generation));
     generation->awaits = awaits_page(*generation);
     if (generation->awaits) continue;
-    const uint32_t least = least_chunk(*generation);
+    const uint32_t least = min_chunk_of(*generation);
     if (first) room->tokens = std::max(room->tokens, std::min(least, whole));
     uint32_t tokens = std::min(generation->pending(), room->tokens);
     // A few tokens of a prompt would cost more than they gain.
@@ -136,7 +136,7 @@ bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick
   uint32_t spare = room.logit_rows > others ? room.logit_rows - others : 1;
   pick->tokens =
       std::min({pick->tokens, hidden ? room.hidden_rows : std::min(spare, room.logit_rows),
-                generation.most_results()});
+                generation.max_results()});
   pick->want = hidden ? Want::kHidden : Want::kAll;
   pick->results = pick->tokens;
   return pick->tokens > 0;

@@ -13,12 +13,12 @@ namespace {
 // The least distance in tokens from a kept state to the state at a prompt's last page. Keeping the
 // latter costs another step for the few tokens after it; at a smaller distance, computing the
 // tokens again is cheaper.
-constexpr uint32_t kLeastApart = 3 * kPagePositions;
+constexpr uint32_t kMinStateDistance = 3 * kPagePositions;
 
 }  // namespace
 
 bool Scheduler::keeps_states() const {
-  return options_.prefix_cache && engine_.states() != nullptr && engine_.states()->most_kept() > 0;
+  return options_.prefix_cache && engine_.states() != nullptr && engine_.states()->max_kept() > 0;
 }
 
 // Returns the first position after its length at which its state is to be kept.
@@ -28,7 +28,7 @@ uint32_t Scheduler::next_kept(const Generation& generation) const {
   if (at >= last) return (at / kPagePositions + 1) * kPagePositions;
   const uint32_t each = options_.state_pages * kPagePositions;
   uint32_t next = (at / each + 1) * each;
-  if (last - at >= kLeastApart) next = std::min(next, last);
+  if (last - at >= kMinStateDistance) next = std::min(next, last);
   return known > at ? std::min(next, known) : next;
 }
 
@@ -66,7 +66,7 @@ void Scheduler::keep_state(const Generation& generation) {
   const uint32_t length = sequence.length();
   if (!keeps_states() || length % kPagePositions != 0) return;
   const uint32_t last = last_page_end(generation.request().prompt.size());
-  const bool ends = length <= last && last - length < kLeastApart;
+  const bool ends = length <= last && last - length < kMinStateDistance;
   const bool lasting =
       ends || length == sequence.known() || length % (options_.state_pages * kPagePositions) == 0;
   sequence.keep_state(lasting);

@@ -203,7 +203,7 @@ bool Scheduler::may_lose(const Generation& generation, uint32_t count) const {
   }
   const WindowPool* windows = engine_.windows();
   all += {pages_for(engine_.context()),
-          windows ? least_window_pages(windows->window(), engine_.options()) : 0};
+          windows ? min_window_pages(windows->window(), engine_.options()) : 0};
   return all.fit({engine_.pool().page_count(), windows ? windows->page_count() : 0});
 }
 

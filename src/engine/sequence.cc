@@ -69,7 +69,7 @@ PageCounts Sequence::pages_lacking(uint32_t length) const {
   const auto held = static_cast<uint32_t>(pages_.size());
   PageCounts pages{lacking(pages_for(length), held)};
   if (windows_ != nullptr) {
-    pages.window = lacking(windows_->most_held(length), held - window_begin_);
+    pages.window = lacking(windows_->max_held(length), held - window_begin_);
   }
   return pages;
 }
@@ -105,7 +105,7 @@ StateMove Sequence::add(std::span<const int32_t> tokens, uint32_t ring) {
 PageCounts Sequence::pages_needed_by_passes(uint32_t count) const {
   PageCounts needed = pages_needed(count);
   if (windows_ == nullptr) return needed;
-  const uint32_t more = more_pages(count), ring = most_window_pages(windows_->window());
+  const uint32_t more = more_pages(count), ring = max_window_pages(windows_->window());
   needed.window -= more - std::min(more, ring);
   return needed;
 }
@@ -114,7 +114,7 @@ StateMove Sequence::grow_for_passes(std::span<const int32_t> tokens) {
   if (windows_ == nullptr) return grow(tokens);
   HEARTH_CHECK(ring_ == 0, "passes fill one run of pages at a time");
   const auto begin = static_cast<uint32_t>(pages_.size());
-  const uint32_t ring = most_window_pages(windows_->window());
+  const uint32_t ring = max_window_pages(windows_->window());
   const StateMove move = add(tokens, ring);
   ring_begin_ = begin;
   ring_ = ring;

@@ -146,7 +146,7 @@ class Sequence {
   void keep_state(bool lasting);
 
  private:
-  bool keeps_states() const { return states_ != nullptr && states_->most_kept() > 0; }
+  bool keeps_states() const { return states_ != nullptr && states_->max_kept() > 0; }
   // Returns whether the next token falls into a page that other sequences see.
   bool must_copy() const;
   bool must_copy_window() const;

@@ -6,13 +6,13 @@
 
 namespace hearth {
 
-StatePool::StatePool(uint32_t places, uint32_t most_kept, uint32_t pages, CopySlot copy)
+StatePool::StatePool(uint32_t places, uint32_t max_kept, uint32_t pages, CopySlot copy)
     : copy_(std::move(copy)),
-      slots_(size_t{places} + most_kept),
-      kept_(most_kept > 0 ? pages : 0, kNoSlot),
+      slots_(size_t{places} + max_kept),
+      kept_(max_kept > 0 ? pages : 0, kNoSlot),
       places_(places),
       free_places_(places),
-      most_kept_(most_kept) {
+      max_kept_(max_kept) {
   free_.reserve(slots_.size());
   for (uint32_t slot = slots(); slot > 0; --slot) free_.push_back(slot - 1);
 }
@@ -40,10 +40,10 @@ void StatePool::release(uint32_t slot) {
 }
 
 void StatePool::keep(uint32_t page, uint32_t slot) {
-  if (most_kept_ == 0) return;
+  if (max_kept_ == 0) return;
   HEARTH_CHECK(slots_[slot].holders > 0 && slots_[slot].page == kNoPage && kept_[page] == kNoSlot,
                "a held slot is kept for one page that has none");
-  if (kept_count_ == most_kept_) evict(slots_[oldest(Which::kAny)].page);
+  if (kept_count_ == max_kept_) evict(slots_[oldest(Which::kAny)].page);
   kept_[page] = slot;
   slots_[slot].page = page;
   slots_[slot].settled = false;

@@ -7,7 +7,7 @@
 // Every sequence with a state has claimed one of `places`. So as long as only these sequences take
 // slots, there is a slot for each of them, however many states are kept.
 //
-// At most `most_kept` states are kept. At that number, and when slots are short, the state that has
+// At most `max_kept` states are kept. At that number, and when slots are short, the state that has
 // been unused for longest is dropped.
 #pragma once
 
@@ -24,8 +24,8 @@ class StatePool {
   // Copies the state of slot `from` to slot `to`, of all layers and shards.
   using CopySlot = std::function<void(uint32_t from, uint32_t to)>;
 
-  // Makes `places` + `most_kept` slots. Pages are those of the KV pool, [0, pages).
-  StatePool(uint32_t places, uint32_t most_kept, uint32_t pages, CopySlot copy);
+  // Makes `places` + `max_kept` slots. Pages are those of the KV pool, [0, pages).
+  StatePool(uint32_t places, uint32_t max_kept, uint32_t pages, CopySlot copy);
 
   uint32_t slots() const { return static_cast<uint32_t>(slots_.size()); }
   // Returns the number of slots that no sequence holds and that are kept for no page.
@@ -52,7 +52,7 @@ class StatePool {
   bool is_only_holder(uint32_t slot) const { return slots_[slot].holders == 1; }
   void copy(uint32_t from, uint32_t to) const { copy_(from, to); }
 
-  uint32_t most_kept() const { return most_kept_; }
+  uint32_t max_kept() const { return max_kept_; }
   uint32_t kept_count() const { return kept_count_; }
   // Returns how many kept states were dropped to make room, or with their pages.
   uint64_t evictions() const { return evictions_; }
@@ -90,7 +90,7 @@ class StatePool {
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
   std::vector<uint32_t> kept_;  // by page
-  uint32_t places_, free_places_, most_kept_;
+  uint32_t places_, free_places_, max_kept_;
   uint32_t kept_count_ = 0;
   uint64_t uses_ = 0, evictions_ = 0;
 };

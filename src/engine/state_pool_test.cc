@@ -21,10 +21,10 @@ class StateTest : public testing::Test {
  protected:
   static constexpr uint32_t kPages = 24;
 
-  void start(uint32_t places, uint32_t most_kept) {
-    memory_.assign(places + most_kept, {});
+  void start(uint32_t places, uint32_t max_kept) {
+    memory_.assign(places + max_kept, {});
     states_ = std::make_unique<StatePool>(
-        places, most_kept, kPages,
+        places, max_kept, kPages,
         [this](uint32_t from, uint32_t to) { memory_[to] = memory_[from]; });
     pages_ = std::make_unique<KvPool>(kPages, [](uint32_t, uint32_t) {});
     pages_->set_on_evict([this](uint32_t page) { states_->evict(page); });
@@ -85,7 +85,7 @@ class StateTest : public testing::Test {
     uint32_t kept = 0;
     for (uint32_t page = 0; page < kPages; ++page) kept += states_->find(page) != kNoSlot;
     EXPECT_EQ(kept, states_->kept_count());
-    EXPECT_LE(kept, states_->most_kept());
+    EXPECT_LE(kept, states_->max_kept());
     std::vector<uint32_t> taken;
     while (states_->can_take()) taken.push_back(states_->take());
     EXPECT_EQ(taken.size(), states_->slots()) << "a slot is lost";
@@ -134,7 +134,7 @@ TEST_F(StateTest, AHitIsTheDeepestPageWithAState) {
   expect_all_accounted();
 }
 
-TEST_F(StateTest, WhatPassesGivesWayAndWhatIsUnusedForLongestGoesFirst) {
+TEST_F(StateTest, EvictsPassingStatesFirstThenTheLeastRecentlyUsed) {
   start(1, 2);
   auto one = sequence();
   for (int32_t page = 0; page < 4; ++page) {

@@ -56,7 +56,7 @@ struct Statistics {
   // Pages of layers with a window, in models whose other layers see all positions.
   Counter window_pages, available_window_pages, kept_window_pages;
   // Kept states (StatePool), their bytes, and the most that may be kept.
-  Counter kept_states, kept_state_bytes, most_kept_states;
+  Counter kept_states, kept_state_bytes, max_kept_states;
 };
 
 }  // namespace hearth

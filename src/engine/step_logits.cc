@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLeast = -std::numeric_limits<float>::infinity();
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 size_t in_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -91,16 +91,16 @@ void StepLogits::for_each_maxima(size_t i, uint32_t below, const Call& call) con
 // Returns a bound that is at most the count-th largest maximum of row i, or nothing if a maximum is
 // not finite. The bound is the count-th largest of the row's stripes, which are some of these
 // maxima. With it the search for the largest maxima skips most candidates that it would drop later.
-std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_t below) const {
+std::optional<float> StepLogits::min_maximum(size_t i, uint32_t count, uint32_t below) const {
   std::array<float, kStripes> stripes;
-  stripes.fill(kLeast);
+  stripes.fill(kLowest);
   bool finite = true;
   for_each_maxima(i, below, [&](std::span<const float> maxima, uint32_t) {
     finite = finite && all_finite(maxima);
     raise_stripes(maxima, stripes);
   });
   if (!finite) return {};
-  if (count > kStripes) return kLeast;
+  if (count > kStripes) return kLowest;
   auto at = stripes.begin() + (count - 1);
   std::nth_element(stripes.begin(), at, stripes.end(), std::greater<>());
   return *at;
@@ -111,7 +111,7 @@ std::optional<float> StepLogits::least_maximum(size_t i, uint32_t count, uint32_
 std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t below,
                                              uint32_t reader) {
   HEARTH_CHECK(count > 0 && below <= vocabulary_, "some tokens of the vocabulary are wanted");
-  std::optional<float> least = least_maximum(i, count, below);
+  std::optional<float> least = min_maximum(i, count, below);
   if (!least) return {};
   TopTokens &panels = readers_[reader].panels, &tokens = readers_[reader].tokens;
   panels.start(count, *least);

@@ -66,7 +66,7 @@ class StepLogits {
   size_t row_bytes() const;
   template <typename Call>
   void for_each_maxima(size_t i, uint32_t below, const Call& call) const;
-  std::optional<float> least_maximum(size_t i, uint32_t count, uint32_t below) const;
+  std::optional<float> min_maximum(size_t i, uint32_t count, uint32_t below) const;
   std::span<const float> columns(size_t i, uint32_t begin, uint32_t end) const;
 
   uint32_t vocabulary_, rows_;

@@ -109,7 +109,7 @@ TEST(StepLogitsTest, TheBestAreThoseOfTheWholeRow) {
   }
 }
 
-TEST(StepLogitsTest, WhereALogitIsNoNumberThereIsNoBest) {
+TEST(StepLogitsTest, GivesNoBestTokensWhereALogitIsNotFinite) {
   for (uint32_t shards : {1u, 4u}) {
     for (float bad : {NAN, INFINITY, -INFINITY}) {
       for (uint32_t at = 0; at < 60; ++at) {

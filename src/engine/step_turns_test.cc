@@ -32,7 +32,7 @@ TEST(StepTurns, OneAtATime) {
   EXPECT_EQ(steps, kThreads * kSteps);
 }
 
-TEST(StepTurns, WhoAskedFirstIsFirst) {
+TEST(StepTurns, TurnsComeInTheOrderOfAsking) {
   StepTurns turns;
   std::vector<int> order;
   std::vector<std::thread> threads;
@@ -74,7 +74,7 @@ TEST(StepTurns, ShortStepsShareATurn) {
   EXPECT_TRUE(place.begin_step().has_value()) << "who was idle asks anew";
 }
 
-TEST(StepTurns, NobodyToShareWith) {
+TEST(StepTurns, NeedsNoTurnWithoutOtherEngines) {
   StepTurns::Place place(nullptr);
   EXPECT_FALSE(place.begin_step().has_value());
   place.end_step();

@@ -34,19 +34,19 @@ TEST_F(TunedPlanTest, StepsOfAsManyRowsAsWereFoundAreDecodes) {
   EXPECT_EQ(decode_rows(options), 20u) << "no step has more";
 }
 
-TEST_F(TunedPlanTest, WhoeverAsksForOthersGetsThem) {
+TEST_F(TunedPlanTest, GivenRowsReplaceTunedOnes) {
   EngineOptions options;
   options.decode_rows = 5;
   EXPECT_EQ(decode_rows(options), 5u);
 }
 
-TEST_F(TunedPlanTest, WhatIsNotMeasuredToTheEndStaysTheDefault) {
+TEST_F(TunedPlanTest, UnfinishedTuningKeepsTheDefault) {
   tuned_.phases[0].cost = {0.9, 0.8, 0.95};
   tuned_.threshold.reset();
   EXPECT_EQ(decode_rows({}), EngineOptions{}.decode_rows);
 }
 
-TEST_F(TunedPlanTest, WhatGainsNothingIsNotUsed) {
+TEST_F(TunedPlanTest, PlansWithoutGainAreNotUsed) {
   tuned_.threshold->cost = {};
   EXPECT_FALSE(tuned_plan(tuned_, machine_, {}).has_value());
   tuned_.phases[1].cost = {0.9, 0.8, 0.95};
@@ -55,7 +55,7 @@ TEST_F(TunedPlanTest, WhatGainsNothingIsNotUsed) {
   EXPECT_FALSE(tuned_plan(tuned_, machine_, {}).has_value());
 }
 
-TEST(TunedUse, IsWhereNobodySaysWhoWorksWhere) {
+TEST(TunedUse, AppliesWhereNoOptionSetsThePlan) {
   const EngineOptions open;
   EXPECT_TRUE(leaves_plan_open(open));
   auto says = [&](auto set) {

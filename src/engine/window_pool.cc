@@ -15,8 +15,8 @@ WindowPool::WindowPool(uint32_t window, uint32_t page_count, uint32_t tree_pages
       tree_page_(page_count, kNoPage),
       wanted_(page_count, false) {}
 
-uint32_t WindowPool::most_held(uint32_t length) const {
-  return std::min(pages_for(length), most_window_pages(window_));
+uint32_t WindowPool::max_held(uint32_t length) const {
+  return std::min(pages_for(length), max_window_pages(window_));
 }
 
 uint32_t WindowPool::first_held(uint32_t length) const {

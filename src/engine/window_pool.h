@@ -22,7 +22,7 @@ class WindowPool : public PageStock {
 
   uint32_t window() const { return window_; }
   // Returns the most pages that a sequence of `length` tokens holds between steps.
-  uint32_t most_held(uint32_t length) const;
+  uint32_t max_held(uint32_t length) const;
   // Returns the first of these pages. The window that is needed to go on from the end of its last
   // full page is included.
   uint32_t first_held(uint32_t length) const;

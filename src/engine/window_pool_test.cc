@@ -132,7 +132,7 @@ class RandomWindows : public Windows {
     std::set<uint32_t> held;
     for (const auto& one : sequences_) {
       expect_right(*one);
-      ASSERT_LE(one->pages().size() - one->window_begin(), windows_->most_held(one->length()));
+      ASSERT_LE(one->pages().size() - one->window_begin(), windows_->max_held(one->length()));
       held.insert(one->window_pages().begin() + one->window_begin(), one->window_pages().end());
     }
     ASSERT_EQ(held.size() + windows_->available(), windows_->page_count());
@@ -146,7 +146,7 @@ class RandomWindows : public Windows {
 
 TEST_F(RandomWindows, SequencesSeeTheirOwnTokensWhateverIsGivenBack) {
   for (uint32_t window : {1u, 20u, 64u, 65u, 200u}) {
-    const uint32_t window_pages = 7 * most_window_pages(window) + 4;
+    const uint32_t window_pages = 7 * max_window_pages(window) + 4;
     start(window, kPages, window_pages);
     adopted_ = cut_there_ = cut_before_ = filled_ = 0;
     for (int round = 0; round < 3000; ++round) {

@@ -12,12 +12,12 @@
 namespace hearth {
 namespace {
 
-boost::json::value read_document(const MappedFile& file, uint64_t most_bytes) {
+boost::json::value read_document(const MappedFile& file, uint64_t max_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
-  if (text.size() > most_bytes) {
+  if (text.size() > max_bytes) {
     fail(ErrorCode::kFile, "'{}' has {} bytes, more than the limit of {}: download the file again",
-         file.name(), text.size(), most_bytes);
+         file.name(), text.size(), max_bytes);
   }
   try {
     return read_json(text);
@@ -35,16 +35,16 @@ const boost::json::value* find_in(const boost::json::object& object, std::string
 
 }  // namespace
 
-boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes) {
-  boost::json::value value = read_document(file, most_bytes);
+boost::json::value read_json_file(const MappedFile& file, uint64_t max_bytes) {
+  boost::json::value value = read_document(file, max_bytes);
   if (!value.is_object()) {
     fail(ErrorCode::kFile, "'{}' is not a JSON object; download the file again", file.name());
   }
   return value;
 }
 
-boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes) {
-  boost::json::value value = read_document(file, most_bytes);
+boost::json::value read_json_array(const MappedFile& file, uint64_t max_bytes) {
+  boost::json::value value = read_document(file, max_bytes);
   if (!value.is_array()) {
     fail(ErrorCode::kFile, "'{}' is not a JSON array; download the file again", file.name());
   }
@@ -117,9 +117,9 @@ std::optional<double> ConfigReader::real(std::string_view key) const {
   if (value == nullptr) return std::nullopt;
   double number = -1;
   if (value->is_number()) number = value->to_number<double>();
-  constexpr double kLeast = std::numeric_limits<float>::min();
-  constexpr double kMost = std::numeric_limits<float>::max();
-  if (!(number >= kLeast && number <= kMost)) refuse(key, "a positive number");
+  constexpr double kMin = std::numeric_limits<float>::min();
+  constexpr double kMax = std::numeric_limits<float>::max();
+  if (!(number >= kMin && number <= kMax)) refuse(key, "a positive number");
   return number;
 }
 

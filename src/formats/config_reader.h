@@ -12,10 +12,10 @@
 
 namespace hearth {
 
-// Reads a file of at most `most_bytes` whose JSON is an object, or for read_json_array() an array.
+// Reads a file of at most `max_bytes` whose JSON is an object, or for read_json_array() an array.
 // Errors: kFile.
-boost::json::value read_json_file(const MappedFile& file, uint64_t most_bytes);
-boost::json::value read_json_array(const MappedFile& file, uint64_t most_bytes);
+boost::json::value read_json_file(const MappedFile& file, uint64_t max_bytes);
+boost::json::value read_json_array(const MappedFile& file, uint64_t max_bytes);
 
 class ConfigReader {
  public:

@@ -41,7 +41,7 @@ void expect_rows(const FileRows& rows) {
   }
 }
 
-TEST(FileRows, OfAFileOutliveTheSource) {
+TEST(FileRows, RowsOfAFileOutliveTheSource) {
   const auto path = std::filesystem::temp_directory_path() / "hearth_file_rows_test.gguf";
   const std::vector<std::byte> bytes = two_tables().gguf(counted);
   std::ofstream(path, std::ios::binary)
@@ -54,7 +54,7 @@ TEST(FileRows, OfAFileOutliveTheSource) {
   std::filesystem::remove(path);
 }
 
-TEST(FileRows, OfAFileThatIsCutAreToldOf) {
+TEST(FileRows, ReportsAFileThatWasCut) {
   const TestFolder folder;
   const std::string path = folder.path() + "cut.gguf";
   TestSource tables;
@@ -79,7 +79,7 @@ TEST(FileRows, OfAFileThatIsCutAreToldOf) {
   EXPECT_NE(error.find("'" + path + "' was truncated"), std::string::npos) << error;
 }
 
-TEST(FileRows, OfMemoryAreCopied) {
+TEST(FileRows, RowsOfMemoryAreCopied) {
   std::optional<ModelSource> source = parse_gguf(two_tables().gguf(counted), "memory.gguf");
   const FileRows rows(*source, source->require_tensor("table.weight"));
   source.reset();

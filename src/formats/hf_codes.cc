@@ -286,8 +286,8 @@ class LinearMaker {
     }
     const std::span<const std::byte> data = stored_.bytes_of(shape);
     const int64_t rows = whole_number(shape.type, data, 0), k = whole_number(shape.type, data, 1);
-    constexpr int64_t kMost = int64_t{1} << 31;
-    if (rows < 1 || k < 1 || rows > kMost || k > kMost) {
+    constexpr int64_t kMax = int64_t{1} << 31;
+    if (rows < 1 || k < 1 || rows > kMax || k > kMax) {
       stored_.fail_tensor(shape.name, "gives the shape {} x {}, which is not a matrix", rows, k);
     }
     return {rows, k};

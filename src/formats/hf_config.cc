@@ -58,11 +58,11 @@ uint64_t HfConfig::operator[](HfValue value) const {
     case HfValue::kKeyRows:
       return of[HfValue::kKvHeads] * of[HfValue::kHeadLength];
     case HfValue::kNoQueryRank:
-      return of[HfValue::kQueryRank] == 0;
+      return of[HfValue::kQLoraRank] == 0;
     case HfValue::kLatentKey:
-      return of[HfValue::kLatentRank] + of[HfValue::kTurned];
+      return of[HfValue::kKvLoraRank] + of[HfValue::kRopeLength];
     case HfValue::kLatentHead:
-      return of[HfValue::kNopeLength] + of[HfValue::kTurned];
+      return of[HfValue::kNopeLength] + of[HfValue::kRopeLength];
     case HfValue::kLatentPairRows:
       return of[HfValue::kHeads] * (of[HfValue::kNopeLength] + of[HfValue::kValueLength]);
     case HfValue::kLatentValueRows:

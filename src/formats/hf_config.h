@@ -24,7 +24,7 @@
 namespace hearth {
 
 // The limit on a config.json and on other small documents beside it: no real one is larger.
-inline constexpr uint64_t kMostConfigBytes = uint64_t{8} << 20;
+inline constexpr uint64_t kMaxConfigBytes = uint64_t{8} << 20;
 
 struct HfConfig {
   const HfFamily* family;

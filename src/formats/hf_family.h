@@ -38,7 +38,7 @@ enum class HfValue : uint8_t {
   kHeads,
   kKvHeads,
   kHeadLength,
-  kTurned,      // elements of a head that RoPE rotates
+  kRopeLength,  // elements of a head that RoPE rotates
   kBias,        // queries, keys and values have biases
   kOutputBias,  // attention's output has a bias
   kHeadNorms,
@@ -49,8 +49,8 @@ enum class HfValue : uint8_t {
   kGating,       // by GGUF's number
   kPooling,      // by GGUF's number; 0: config.json does not say
   // Numbers of multi-head latent attention:
-  kQueryRank,
-  kLatentRank,
+  kQLoraRank,
+  kKvLoraRank,
   kNopeLength,
   kValueLength,
   // Numbers of a gated delta rule:

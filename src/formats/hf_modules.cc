@@ -44,7 +44,7 @@ uint32_t pooling_of(const ConfigReader& config) {
 }  // namespace
 
 std::string hf_pooling_folder(const MappedFile& modules) {
-  const boost::json::value json = read_json_array(modules, kMostConfigBytes);
+  const boost::json::value json = read_json_array(modules, kMaxConfigBytes);
   std::string folder;
   for (const boost::json::value& element : json.get_array()) {
     if (!element.is_object()) {
@@ -68,13 +68,13 @@ std::string hf_pooling_folder(const MappedFile& modules) {
 }
 
 void read_hf_pooling(const MappedFile& file, HfConfig* model) {
-  const boost::json::value json = read_json_file(file, kMostConfigBytes);
+  const boost::json::value json = read_json_file(file, kMaxConfigBytes);
   model->keep(HfValue::kPooling, pooling_of(ConfigReader(json.get_object(), file.name())));
 }
 
 void read_hf_lengths(const MappedFile& file, HfConfig* model) {
   if (!model->family->encoder) return;
-  const boost::json::value json = read_json_file(file, kMostConfigBytes);
+  const boost::json::value json = read_json_file(file, kMaxConfigBytes);
   const ConfigReader config(json.get_object(), file.name());
   const auto context = static_cast<uint32_t>((*model)[HfValue::kContext]);
   model->keep(HfValue::kContext,

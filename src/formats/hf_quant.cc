@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kInstead =
     "use the model in BF16 or FP8 as safetensors, or as a GGUF file, instead";
-constexpr uint32_t kMostGroup = 1u << 16;
+constexpr uint32_t kMaxGroup = 1u << 16;
 constexpr uint32_t kMxGroup = 32, kNvfp4Group = 16;
 
 // Sets the group size from `key`; -1 stands for a whole row.
@@ -22,7 +22,7 @@ void set_group(const ConfigReader& of, const char* key, HfWeights* weights) {
   weights->scaled = HfScaled::kRow;
   if (value != nullptr && value->is_int64() && value->get_int64() == -1) return;
   weights->scaled = HfScaled::kGroup;
-  weights->group = of.need_count(key, kMostGroup);
+  weights->group = of.need_count(key, kMaxGroup);
 }
 
 uint32_t bits_of(const ConfigReader& of, const char* key) {
@@ -173,7 +173,7 @@ void set_strategy(const ConfigReader& of, HfWeights* weights) {
     check_block(of, "block_structure");
   } else if (strategy == "group" || strategy == "tensor_group") {
     weights->scaled = HfScaled::kGroup;
-    weights->group = of.need_count("group_size", kMostGroup);
+    weights->group = of.need_count("group_size", kMaxGroup);
   } else {
     of.fail_unsupported(kKey, "it supports tensor, channel, block, group and tensor_group");
   }

@@ -144,7 +144,7 @@ TEST(HfQuantConfig, CompressedTensors) {
              {HfLayout::kMxfp4, 4, HfScaled::kGroup, 32});
 }
 
-TEST(HfQuantConfig, WhatIsRefusedIsNamed) {
+TEST(HfQuantConfig, NamesUnsupportedQuantization) {
   struct Case {
     std::string inside;
     const char* found;

@@ -71,8 +71,8 @@ double proportional_part(const ConfigReader& scaling) {
 std::vector<float> proportional_factors(double part, uint32_t length) {
   constexpr float kNever = 1e30f;
   std::vector<float> factors(length / 2, kNever);
-  const auto turned = static_cast<size_t>(part * length / 2);
-  std::fill_n(factors.begin(), std::min(turned, factors.size()), 1.0f);
+  const auto rotated_pairs = static_cast<size_t>(part * length / 2);
+  std::fill_n(factors.begin(), std::min(rotated_pairs, factors.size()), 1.0f);
   return factors;
 }
 
@@ -107,9 +107,9 @@ std::optional<ConfigReader> rope_settings(const ConfigReader& config, bool may_d
 }
 
 // Returns how many elements of a head RoPE rotates; a number that a row has set has precedence.
-uint32_t turned_length(const HfReading& reading, const std::optional<ConfigReader>& settings) {
+uint32_t read_rope_length(const HfReading& reading, const std::optional<ConfigReader>& settings) {
   const HfRope& rules = reading.model.family->rope;
-  if (uint64_t said = reading.model[HfValue::kTurned]) return static_cast<uint32_t>(said);
+  if (uint64_t said = reading.model[HfValue::kRopeLength]) return static_cast<uint32_t>(said);
   constexpr const char* kKey = "partial_rotary_factor";
   if (settings ? is_proportional(*settings) : rules.proportional != 0) {
     return static_cast<uint32_t>(reading.model[HfValue::kHeadLength]);
@@ -149,7 +149,7 @@ void read_windowed_base(const HfReading& reading) {
 }
 
 void read_scaling(const HfReading& reading, const ConfigReader& settings, double base) {
-  const auto turned = static_cast<uint32_t>(reading.model[HfValue::kTurned]);
+  const auto n_rot = static_cast<uint32_t>(reading.model[HfValue::kRopeLength]);
   const boost::json::value* beta = settings.find("llama_4_scaling_beta");
   if (beta != nullptr && *beta != 0) {
     settings.fail_unsupported("llama_4_scaling_beta", "ignoring it would make the text wrong");
@@ -162,11 +162,11 @@ void read_scaling(const HfReading& reading, const ConfigReader& settings, double
   const std::string type = settings.text_or(name, "default");
   if (type == "default") return;
   if (type == "llama3") {
-    reading.model.rope_factors = llama3_factors(settings, base, turned);
+    reading.model.rope_factors = llama3_factors(settings, base, n_rot);
     return;
   }
   if (type == "proportional") {
-    reading.model.rope_factors = proportional_factors(proportional_part(settings), turned);
+    reading.model.rope_factors = proportional_factors(proportional_part(settings), n_rot);
     return;
   }
   if (type != "linear" && type != "yarn") {
@@ -183,15 +183,15 @@ void read_scaling(const HfReading& reading, const ConfigReader& settings, double
 void read_hf_rope(const HfReading& reading) {
   const bool may_differ = reading.model.family->rope.windowed_key != nullptr;
   const std::optional<ConfigReader> settings = rope_settings(reading.config, may_differ);
-  const uint32_t turned = turned_length(reading, settings);
-  reading.model.keep(HfValue::kTurned, turned);
-  reading.set("rope.dimension_count", turned);
+  const uint32_t n_rot = read_rope_length(reading, settings);
+  reading.model.keep(HfValue::kRopeLength, n_rot);
+  reading.set("rope.dimension_count", n_rot);
   const double base = read_base(reading, settings);
   reading.set("rope.freq_base", static_cast<float>(base));
   if (may_differ) read_windowed_base(reading);
   if (settings) return read_scaling(reading, *settings, base);
   const double part = reading.model.family->rope.proportional;
-  if (part != 0) reading.model.rope_factors = proportional_factors(part, turned);
+  if (part != 0) reading.model.rope_factors = proportional_factors(part, n_rot);
 }
 
 }  // namespace hearth

@@ -27,7 +27,7 @@ constexpr std::array<ConfigType, 3> kConfigTypes = {{{"bfloat16", "BF16", DType:
                                                      {"float16", "F16", DType::kF16},
                                                      {"float32", "F32", DType::kF32}}};
 // The most tensors of a model; DeepSeek-V3 has 94,000.
-constexpr size_t kMostTensors = 1'000'000;
+constexpr size_t kMaxTensors = 1'000'000;
 constexpr ConfigType kFp8 = {"", "F8_E4M3", DType::kF8E4M3}, kFloat = kConfigTypes[2];
 
 class Lister {
@@ -148,10 +148,10 @@ class Lister {
 
   // Adds a tensor with one byte per element.
   SafeTensor& push(std::string name, std::string_view type, std::vector<uint64_t> shape) {
-    if (tensors_.size() == kMostTensors) {
+    if (tensors_.size() == kMaxTensors) {
       fail(ErrorCode::kFile,
            "'{}' requires more than {} tensors; the file is damaged, download it again",
-           config_.file(), kMostTensors);
+           config_.file(), kMaxTensors);
     }
     SafeTensor tensor;
     tensor.name = std::move(name);

@@ -47,7 +47,7 @@ constexpr std::array<std::string_view, 12> kDocuments = {kConfig,
                                                          "special_tokens_map.json",
                                                          "added_tokens.json"};
 // The index of a model with 91,000 tensors has 9 MB.
-constexpr uint64_t kMostIndexBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxIndexBytes = uint64_t{64} << 20;
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -89,7 +89,7 @@ std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
 void read_quant_beside(const std::vector<MappedFile>& documents, HfConfig* model) {
   const MappedFile* file = find_file(documents, kHfQuantFile);
   if (file == nullptr || model->family->encoder || !model->quant.method.empty()) return;
-  const boost::json::value json = read_json_file(*file, kMostConfigBytes);
+  const boost::json::value json = read_json_file(*file, kMaxConfigBytes);
   model->quant = read_hf_quant_file(ConfigReader(json.get_object(), file->name()));
 }
 
@@ -116,7 +116,7 @@ std::optional<std::string> template_of(const std::vector<MappedFile>& documents)
   }
   const MappedFile* file = find_file(documents, kTokenizerConfig);
   if (file == nullptr) return std::nullopt;
-  const boost::json::value json = read_json_file(*file, kMostConfigBytes);
+  const boost::json::value json = read_json_file(*file, kMaxConfigBytes);
   const boost::json::value* text = json.get_object().if_contains("chat_template");
   // A file may have several templates with names; the one for chats is taken.
   if (text != nullptr && text->is_array()) {
@@ -134,7 +134,7 @@ std::optional<std::string> template_of(const std::vector<MappedFile>& documents)
 
 void add_documents(const std::vector<MappedFile>& documents, MadeMetadata& metadata) {
   if (const MappedFile* file = find_file(documents, kGeneration)) {
-    const boost::json::value json = read_json_file(*file, kMostConfigBytes);
+    const boost::json::value json = read_json_file(*file, kMaxConfigBytes);
     read_generation_config(ConfigReader(json.get_object(), file->name()), metadata);
   }
   if (auto text = template_of(documents)) {
@@ -261,7 +261,7 @@ ModelSource make_source(std::vector<MappedFile> documents, std::vector<MappedFil
 }  // namespace
 
 std::vector<IndexEntry> read_safetensors_index(const MappedFile& file) {
-  const boost::json::value json = read_json_file(file, kMostIndexBytes);
+  const boost::json::value json = read_json_file(file, kMaxIndexBytes);
   const boost::json::value* map = json.get_object().if_contains("weight_map");
   if (map == nullptr || !map->is_object() || map->get_object().empty()) {
     fail(ErrorCode::kFile, "'{}' has no weight_map of tensors; download it again", file.name());
@@ -319,7 +319,7 @@ ModelSource parse_hf_folder(std::vector<MappedFile> files, const std::string& na
   if (weights.empty()) fail(ErrorCode::kFile, "'{}' has no {} file", name, kEnding);
 
   auto made = std::make_shared<Made>();
-  const boost::json::value json = read_json_file(*config, kMostConfigBytes);
+  const boost::json::value json = read_json_file(*config, kMaxConfigBytes);
   HfConfig model =
       read_hf_config(ConfigReader(json.get_object(), config->name()), families, made->metadata);
   read_quant_beside(documents, &model);
@@ -341,7 +341,7 @@ ModelSource open_hf_shape(const std::string& folder, HfFamilies families) {
   take_pooling(&documents);
   const MappedFile& config = *find_file(documents, kConfig);
   auto made = std::make_shared<Made>();
-  const boost::json::value json = read_json_file(config, kMostConfigBytes);
+  const boost::json::value json = read_json_file(config, kMaxConfigBytes);
   const ConfigReader reader(json.get_object(), config.name());
   HfConfig model = read_hf_config(reader, families, made->metadata);
   read_quant_beside(documents, &model);

@@ -273,7 +273,7 @@ class Maker {
   // values.
   void add_latent(const SafeTensor& tensor, uint32_t layer) {
     if (!made_.has_rows(tensor)) return made_.add_plain(tensor, tensor.name);
-    const uint64_t heads = config_[HfValue::kHeads], rank = config_[HfValue::kLatentRank];
+    const uint64_t heads = config_[HfValue::kHeads], rank = config_[HfValue::kKvLoraRank];
     const uint64_t nope = config_[HfValue::kNopeLength], value = config_[HfValue::kValueLength];
     const std::vector<uint64_t> wanted = {heads * (nope + value), rank};
     if (tensor.shape != wanted) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kTokenizer = "tokenizer.json";
 constexpr std::string_view kRanks = "tiktoken.model";
-constexpr uint64_t kMostVocabBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxVocabBytes = uint64_t{64} << 20;
 // The pre-tokenizer of models with a tiktoken.model, and the number of ids that they reserve for
 // special tokens.
 constexpr const char* kRanksPre = "kimi-k2";
@@ -30,7 +30,7 @@ class Document {
   Document(const ModelSource& source, std::string_view name) {
     if (const MappedFile* file = source.find_document(name)) {
       name_ = file->name();
-      json_ = read_json_file(*file, kMostVocabBytes);
+      json_ = read_json_file(*file, kMaxVocabBytes);
     }
   }
 

@@ -17,10 +17,10 @@ namespace {
 constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
 
 // The fewest bytes of an entry of the older form: a name of one byte, and one value.
-constexpr uint64_t kLeastEntryBytes = 4 + 1 + 4 + 4 + 4;
+constexpr uint64_t kMinEntryBytes = 4 + 1 + 4 + 4 + 4;
 
 // The lowest weight of a column, where the average is 1.
-constexpr float kLeastWeight = 1e-6f;
+constexpr float kMinWeight = 1e-6f;
 
 float value_at(std::span<const std::byte> values, uint64_t i) {
   return load_number<float>(values.data() + i * sizeof(float));
@@ -91,7 +91,7 @@ void ImportanceEntry::write_weights(const SourceTensor& tensor, uint64_t row, fl
   }
   const double scale = static_cast<double>(columns) / sum;
   for (uint64_t c = 0; c < columns; ++c) {
-    out[c] = std::max(static_cast<float>(out[c] * scale), kLeastWeight);
+    out[c] = std::max(static_cast<float>(out[c] * scale), kMinWeight);
   }
 }
 
@@ -134,9 +134,9 @@ void Importance::read_gguf() {
 void Importance::read_older() {
   GgufCursor cursor(file_);
   const GgufOwner header{"the header"}, end{"the end"};
-  if (cursor.left() < sizeof(int32_t) + kLeastEntryBytes) fail_foreign(file_);
+  if (cursor.left() < sizeof(int32_t) + kMinEntryBytes) fail_foreign(file_);
   const auto count = cursor.read<int32_t>(header, "the number of entries");
-  if (count < 1 || static_cast<uint64_t>(count) > cursor.left() / kLeastEntryBytes) {
+  if (count < 1 || static_cast<uint64_t>(count) > cursor.left() / kMinEntryBytes) {
     fail_foreign(file_);
   }
   for (int32_t i = 0; i < count; ++i) {

@@ -91,15 +91,15 @@ void expect_entries(const Importance& importance) {
   EXPECT_FALSE(e->fits(matrices(2)));
 }
 
-TEST(Importance, OfAGgufFile) { expect_entries(importance_of(two_entries().finish())); }
+TEST(Importance, ReadsAGgufFile) { expect_entries(importance_of(two_entries().finish())); }
 
-TEST(Importance, OfTheOlderForm) {
+TEST(Importance, ReadsTheOlderForm) {
   GgufBytes bytes = older(older_entries());
   bytes.put(int32_t{7}).put(int32_t{9}).raw("words.txt");
   expect_entries(importance_of(bytes.bytes()));
 }
 
-TEST(Importance, WhatStandsBehindOlderEntriesMayBeMissing) {
+TEST(Importance, FieldsBehindOlderEntriesMayBeMissing) {
   GgufBytes bytes = older(older_entries());
   EXPECT_EQ(importance_of(bytes.bytes()).chunks(), 0);
   bytes.put(int32_t{3});

@@ -88,7 +88,7 @@ TEST(MappedFile, ReleaseDropsWholePagesAndKeepsTheContents) {
   EXPECT_TRUE(touch());
 }
 
-TEST(MappedFile, TellsWhatIsInThePageCache) {
+TEST(MappedFile, CountsBytesInThePageCache) {
   TestFolder folder;
   auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   size_t size = 1000 * page + 5;
@@ -122,7 +122,7 @@ class ChangedFileTest : public testing::Test {
   }
 };
 
-TEST_F(ChangedFileTest, WhatIsCutOffReadsAsZerosAndIsTold) {
+TEST_F(ChangedFileTest, TruncatedBytesReadAsZerosAndAreReported) {
   EXPECT_EQ(file_.bytes()[0], std::byte{7});
   file_.require_whole();
   std::filesystem::resize_file(path_, page_);
@@ -139,7 +139,7 @@ TEST_F(ChangedFileTest, WhatIsCutOffReadsAsZerosAndIsTold) {
   MappedFile::open(path_).require_whole();
 }
 
-TEST_F(ChangedFileTest, WhatIsWrittenToIsTold) {
+TEST_F(ChangedFileTest, ReportsAFileThatWasWrittenTo) {
   std::filesystem::last_write_time(
       path_, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_NE(
@@ -149,7 +149,7 @@ TEST_F(ChangedFileTest, WhatIsWrittenToIsTold) {
       << problem();
 }
 
-TEST_F(ChangedFileTest, WhatIsReplacedOrRemovedIsNot) {
+TEST_F(ChangedFileTest, ReplacedOrRemovedFilesAreNotReported) {
   std::filesystem::rename(path_, path_ + ".old");
   file_.require_whole();
   write_file(folder_, {std::byte{1}});

@@ -43,7 +43,7 @@ TEST(ModelSource, TensorsStayInTheFilesOrderAndAreFoundByName) {
   }
 }
 
-TEST(ModelSource, TellsWhatItWasReadFrom) {
+TEST(ModelSource, DescribesTheFileItWasReadFrom) {
   std::vector<std::byte> bytes = three_tensors().finish();
   ModelSource source = parse_gguf(bytes, "three.gguf");
   EXPECT_EQ(source.name(), "three.gguf");

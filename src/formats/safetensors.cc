@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kLengthBytes = 8;
 // The format's own limit.
-constexpr uint64_t kMostHeaderBytes = 100'000'000;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 uint64_t bits_of(std::string_view type) {
   if (type == "F4") return 4;
@@ -43,11 +43,11 @@ std::string_view header_of(const MappedFile& file) {
     fail_file(file, "the file ends after {} bytes, within the length of its header", text.size());
   }
   const auto length = load_number<uint64_t>(file.bytes().data());
-  if (length > kMostHeaderBytes) {
+  if (length > kMaxHeaderBytes) {
     fail_file(file,
               "the header has {} bytes, more than the format's limit of {}: this is not a "
               "safetensors file, or it is damaged",
-              length, kMostHeaderBytes);
+              length, kMaxHeaderBytes);
   }
   if (length > text.size() - kLengthBytes) {
     fail_file(file, "the header has {} bytes, but the file ends after {}: it is truncated", length,

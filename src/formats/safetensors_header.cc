@@ -14,7 +14,7 @@ constexpr std::string_view kFreeText = "__metadata__";
 // The depth of nesting: the header, a tensor, its shape.
 constexpr uint32_t kDepth = 3;
 // The most dimensions of a tensor: GGUF has 4.
-constexpr size_t kMostDims = 8;
+constexpr size_t kMaxDims = 8;
 
 struct FormatType {
   std::string_view name;
@@ -155,7 +155,7 @@ class HeaderHandler {
   bool add_number(uint64_t number) {
     if (place_ == Place::kShape) {
       std::vector<uint64_t>& shape = tensors_.back().shape;
-      if (shape.size() == kMostDims) fail_tensor("has more than {} dimensions", kMostDims);
+      if (shape.size() == kMaxDims) fail_tensor("has more than {} dimensions", kMaxDims);
       shape.push_back(number);
     } else if (place_ == Place::kOffsets) {
       // `bytes` holds the range's end until check_size() has both.

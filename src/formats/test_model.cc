@@ -130,13 +130,13 @@ class Outline {
     key("leading_dense_block_count",
         shape_.experts.count > 0 ? shape_.experts.dense : shape_.layers);
     key("attention.head_count_kv", 1u);
-    if (of.query_rank > 0) key("attention.q_lora_rank", of.query_rank);
-    key("attention.kv_lora_rank", of.rank);
-    key("attention.key_length", of.rank + of.turned);
-    key("attention.value_length", of.rank);
-    key("attention.key_length_mla", of.straight + of.turned);
+    if (of.q_lora_rank > 0) key("attention.q_lora_rank", of.q_lora_rank);
+    key("attention.kv_lora_rank", of.kv_lora_rank);
+    key("attention.key_length", of.kv_lora_rank + of.rope_length);
+    key("attention.value_length", of.kv_lora_rank);
+    key("attention.key_length_mla", of.nope_length + of.rope_length);
     key("attention.value_length_mla", shape_.value_length);
-    key("rope.dimension_count", of.turned);
+    key("rope.dimension_count", of.rope_length);
   }
 
   bool has_states() const { return kind_.delta != Kind::Delta::kNone; }
@@ -276,18 +276,18 @@ class Outline {
 
   void add_latent_attention() {
     const ModelLatents& of = shape_.latents;
-    const uint32_t queries = shape_.heads * (of.straight + of.turned);
-    if (of.query_rank > 0) {
-      matrix("attn_q_a", {shape_.width, of.query_rank});
-      norm(layer_ + "attn_q_a_norm", of.query_rank);
-      matrix("attn_q_b", {of.query_rank, queries});
+    const uint32_t queries = shape_.heads * (of.nope_length + of.rope_length);
+    if (of.q_lora_rank > 0) {
+      matrix("attn_q_a", {shape_.width, of.q_lora_rank});
+      norm(layer_ + "attn_q_a_norm", of.q_lora_rank);
+      matrix("attn_q_b", {of.q_lora_rank, queries});
     } else {
       matrix("attn_q", {shape_.width, queries});
     }
-    matrix("attn_kv_a_mqa", {shape_.width, of.rank + of.turned});
-    norm(layer_ + "attn_kv_a_norm", of.rank);
-    matrix("attn_k_b", {of.straight, of.rank, shape_.heads});
-    matrix("attn_v_b", {of.rank, shape_.value_length, shape_.heads});
+    matrix("attn_kv_a_mqa", {shape_.width, of.kv_lora_rank + of.rope_length});
+    norm(layer_ + "attn_kv_a_norm", of.kv_lora_rank);
+    matrix("attn_k_b", {of.nope_length, of.kv_lora_rank, shape_.heads});
+    matrix("attn_v_b", {of.kv_lora_rank, shape_.value_length, shape_.heads});
     matrix("attn_output", {uint64_t{shape_.heads} * shape_.value_length, shape_.width});
   }
 

@@ -18,10 +18,10 @@
 namespace hearth {
 
 // The sizes of multi-head latent attention; a value's head has value_length elements, and
-// key_length is not used. `straight` and `turned` are the nope and rope parts of a head.
+// key_length is not used. `nope_length` and `rope_length` are the nope and rope parts of a head.
 struct ModelLatents {
-  uint32_t query_rank = 40;  // 0: queries are projected from the hidden state
-  uint32_t rank = 48, straight = 24, turned = 16;
+  uint32_t q_lora_rank = 40;  // 0: queries are projected from the hidden state
+  uint32_t kv_lora_rank = 48, nope_length = 24, rope_length = 16;
 };
 
 // The sizes of experts: every layer after the first `dense` ones has them, unless count is 0.

@@ -14,10 +14,10 @@ namespace {
 
 // The shortest line: 4 characters of base64, a space and a digit.
 constexpr size_t kShortestLine = 6;
-constexpr size_t kMostTokenBytes = 256;
-constexpr size_t kMostFileBytes = size_t{64} << 20;
+constexpr size_t kMaxTokenBytes = 256;
+constexpr size_t kMaxFileBytes = size_t{64} << 20;
 // The most merges; Kimi-K2's 163,584 tokens have 600,000.
-constexpr size_t kMostMerges = size_t{1} << 24;
+constexpr size_t kMaxMerges = size_t{1} << 24;
 
 struct Line {
   std::string bytes;
@@ -26,12 +26,12 @@ struct Line {
 
 class RankReader {
  public:
-  RankReader(const MappedFile& file, uint32_t most_tokens)
-      : file_(file.name()), most_tokens_(most_tokens) {
-    if (file.bytes().size() > kMostFileBytes) {
+  RankReader(const MappedFile& file, uint32_t max_tokens)
+      : file_(file.name()), max_tokens_(max_tokens) {
+    if (file.bytes().size() > kMaxFileBytes) {
       fail(ErrorCode::kFile,
            "'{}' has {} bytes, more than the limit of {}: download the file again", file_,
-           file.bytes().size(), kMostFileBytes);
+           file.bytes().size(), kMaxFileBytes);
     }
     text_ = {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
   }
@@ -71,32 +71,32 @@ class RankReader {
       refuse("is not a token in base64, a space and a rank");
     }
     auto bytes = base64_decode(line.substr(0, space));
-    if (!bytes || bytes->empty() || bytes->size() > kMostTokenBytes) {
+    if (!bytes || bytes->empty() || bytes->size() > kMaxTokenBytes) {
       refuse("does not begin with a token in base64");
     }
     const std::string_view number = line.substr(space + 1);
     uint32_t rank = 0;
     const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
-    if (error != std::errc{} || stop != number.data() + number.size() || rank >= most_tokens_) {
-      refuse(fmt::format("has no rank below {}, the number of tokens of the model", most_tokens_));
+    if (error != std::errc{} || stop != number.data() + number.size() || rank >= max_tokens_) {
+      refuse(fmt::format("has no rank below {}, the number of tokens of the model", max_tokens_));
     }
     return {*std::move(bytes), rank};
   }
 
   std::string_view text_;
   const std::string& file_;
-  uint32_t most_tokens_;
+  uint32_t max_tokens_;
   size_t number_ = 0;
 };
 
 }  // namespace
 
-void read_tiktoken_ranks(const MappedFile& file, uint32_t most_tokens, Vocab* vocab) {
+void read_tiktoken_ranks(const MappedFile& file, uint32_t max_tokens, Vocab* vocab) {
   vocab->kind = VocabKind::kBpe;
   vocab->source = file.name();
   vocab->tokens_field = "the list of ranks";
   vocab->raw_bytes = true;
-  vocab->tokens = RankReader(file, most_tokens).read();
+  vocab->tokens = RankReader(file, max_tokens).read();
   vocab->types.assign(vocab->tokens.size(), TokenType::kNormal);
   const TokenIndex index(vocab->tokens);
   if (index.duplicates() > 0) {
@@ -116,10 +116,10 @@ void read_tiktoken_ranks(const MappedFile& file, uint32_t most_tokens, Vocab* vo
       if (left == TokenIndex::kNone) continue;
       const int32_t right = index.find(token.substr(at));
       if (right == TokenIndex::kNone) continue;
-      if (vocab->merges.size() == kMostMerges) {
+      if (vocab->merges.size() == kMaxMerges) {
         fail(ErrorCode::kFile,
              "'{}' needs more than {} merges; the file is damaged, download it again", file.name(),
-             kMostMerges);
+             kMaxMerges);
       }
       vocab->merges.push_back(
           {left, right, static_cast<int32_t>(rank), static_cast<uint32_t>(rank)});

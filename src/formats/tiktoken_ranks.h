@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// Sets tokens, types and merges of `vocab`. Every rank must be below `most_tokens`.
-void read_tiktoken_ranks(const MappedFile& file, uint32_t most_tokens, Vocab* vocab);
+// Sets tokens, types and merges of `vocab`. Every rank must be below `max_tokens`.
+void read_tiktoken_ranks(const MappedFile& file, uint32_t max_tokens, Vocab* vocab);
 
 }  // namespace hearth

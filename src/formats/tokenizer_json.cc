@@ -16,14 +16,14 @@ namespace hearth {
 namespace {
 
 // The largest known file, of 262,144 tokens, has 33 MB.
-constexpr uint64_t kMostBytes = uint64_t{128} << 20;
+constexpr uint64_t kMaxBytes = uint64_t{128} << 20;
 
 std::string string_of(const boost::json::string& text) { return {text.data(), text.size()}; }
 
 class TokenizerReader {
  public:
-  TokenizerReader(const ConfigReader& config, uint32_t most_tokens, Vocab* vocab)
-      : config_(config), most_tokens_(most_tokens), vocab_(*vocab) {}
+  TokenizerReader(const ConfigReader& config, uint32_t max_tokens, Vocab* vocab)
+      : config_(config), max_tokens_(max_tokens), vocab_(*vocab) {}
 
   void read() {
     auto model = config_.object("model");
@@ -127,11 +127,11 @@ class TokenizerReader {
 
   // Sets the token of an id, which must not have one.
   void put(int64_t id, std::string_view text, std::string_view where) {
-    if (id < 0 || id >= most_tokens_) {
+    if (id < 0 || id >= max_tokens_) {
       fail(ErrorCode::kFile,
            "'{}': {} gives '{}' the id {}, beyond the {} tokens of the model: the files do not "
            "belong together, download them again",
-           config_.file(), where, printable(text), id, most_tokens_);
+           config_.file(), where, printable(text), id, max_tokens_);
     }
     const auto at = static_cast<size_t>(id);
     if (at >= vocab_.tokens.size()) {
@@ -246,7 +246,7 @@ class TokenizerReader {
 
   void read_added(const ConfigReader& token, const TokenIndex& index,
                   std::vector<std::pair<int64_t, std::string>>* new_tokens) {
-    const auto id = static_cast<int32_t>(token.need_count("id", most_tokens_ - 1, 0));
+    const auto id = static_cast<int32_t>(token.need_count("id", max_tokens_ - 1, 0));
     auto text = token.text("content");
     if (!text) token.refuse("content", "a string");
     const int32_t known = index.find(*text);
@@ -268,7 +268,7 @@ class TokenizerReader {
   }
 
   const ConfigReader& config_;
-  uint32_t most_tokens_;
+  uint32_t max_tokens_;
   Vocab& vocab_;
   std::vector<bool> taken_;
   std::vector<std::pair<int32_t, bool>> special_;
@@ -276,13 +276,13 @@ class TokenizerReader {
 
 }  // namespace
 
-void read_tokenizer_json(const MappedFile& file, uint32_t most_tokens, Vocab* vocab) {
-  const boost::json::value json = read_json_file(file, kMostBytes);
+void read_tokenizer_json(const MappedFile& file, uint32_t max_tokens, Vocab* vocab) {
+  const boost::json::value json = read_json_file(file, kMaxBytes);
   vocab->kind = VocabKind::kBpe;
   vocab->source = file.name();
   vocab->tokens_field = "model.vocab";
   const ConfigReader config(json.get_object(), file.name());
-  TokenizerReader(config, most_tokens, vocab).read();
+  TokenizerReader(config, max_tokens, vocab).read();
 }
 
 }  // namespace hearth

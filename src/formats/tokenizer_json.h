@@ -16,7 +16,7 @@
 namespace hearth {
 
 // Sets all of `vocab` that the file states; ids such as BOS, and those that end a generation, stand
-// in other files. Every id must be below `most_tokens`, the rows of the model's embeddings.
-void read_tokenizer_json(const MappedFile& file, uint32_t most_tokens, Vocab* vocab);
+// in other files. Every id must be below `max_tokens`, the rows of the model's embeddings.
+void read_tokenizer_json(const MappedFile& file, uint32_t max_tokens, Vocab* vocab);
 
 }  // namespace hearth

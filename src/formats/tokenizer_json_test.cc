@@ -67,7 +67,7 @@ TEST(TokenizerJson, ReadsTokensAndMergesOfBothForms) {
   }
 }
 
-TEST(TokenizerJson, OfRepeatedMergesTheLastCounts) {
+TEST(TokenizerJson, TheLastOfRepeatedMergesCounts) {
   Parts parts;
   parts.model["vocab"] = R"({"a": 0, "b": 1, "ab": 2, "c": 3, "bc": 4})";
   parts.model["merges"] = R"(["a b", "b c", "a b"])";
@@ -156,7 +156,7 @@ TEST(TokenizerJson, RobertaHasTwoSeparatorsBetweenTwoTexts) {
   }
 }
 
-TEST(TokenizerJson, WhatItDoesNotKnowIsRefusedByName) {
+TEST(TokenizerJson, RefusesUnknownStepsByName) {
   struct Case {
     const char* key;
     const char* value;

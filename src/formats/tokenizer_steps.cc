@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 // The most steps of one kind; released models have about five.
-constexpr uint32_t kMostSteps = 64;
+constexpr uint32_t kMaxSteps = 64;
 
 using StepReader = std::function<void(const std::string& type, const ConfigReader& step)>;
 
@@ -29,7 +29,7 @@ void visit(const ConfigReader& step, std::string_view list, uint32_t* left,
            const StepReader& read) {
   const std::string type = type_of(step);
   if (type != "Sequence") {
-    if ((*left)-- == 0) step.refuse("type", fmt::format("one of at most {} steps", kMostSteps));
+    if ((*left)-- == 0) step.refuse("type", fmt::format("one of at most {} steps", kMaxSteps));
     return read(type, step);
   }
   auto inner = step.objects(list);
@@ -39,7 +39,7 @@ void visit(const ConfigReader& step, std::string_view list, uint32_t* left,
 
 void visit_at(const ConfigReader& config, std::string_view key, std::string_view list,
               const StepReader& read) {
-  uint32_t left = kMostSteps;
+  uint32_t left = kMaxSteps;
   if (auto step = config.object(key)) visit(*step, list, &left, read);
 }
 
@@ -95,8 +95,8 @@ std::string mark_of(const ConfigReader& step) {
 }
 
 uint32_t small_count(const ConfigReader& step, std::string_view key) {
-  constexpr uint32_t kMostStripped = 1000;
-  return step.count_or(key, 0, kMostStripped, 0);
+  constexpr uint32_t kMaxStripped = 1000;
+  return step.count_or(key, 0, kMaxStripped, 0);
 }
 
 // Returns the ids of special tokens that a template puts before the first text, between each two,

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostCharacterStates = 64;
+constexpr size_t kMaxCharacterStates = 64;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::optional<CharacterAutomaton> make_character_automaton(RegexSet& set, RegexI
       if (known == states.size()) states.push_back(rest);
       by_class[set.class_of(byte)] = static_cast<uint8_t>(known);
     }
-    if (states.size() > kMostCharacterStates) return std::nullopt;
+    if (states.size() > kMaxCharacterStates) return std::nullopt;
     std::array<uint8_t, 256>& row = automaton.emplace_back();
     for (uint32_t byte = 0; byte < 256; ++byte) {
       row[byte] = by_class[set.class_of(static_cast<uint8_t>(byte))];

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestGbnf = size_t{256} << 10;
 constexpr uint32_t kDeepestGbnf = 64;
-constexpr uint64_t kMostGbnfTimes = 1'000'000;
+constexpr uint64_t kMaxGbnfRepeats = 1'000'000;
 
 bool is_gbnf_name(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_'; }
 
@@ -167,7 +167,7 @@ class GbnfReader {
     uint64_t value = 0;
     for (; is_digit(peek()); ++at_) {
       value = 10 * value + static_cast<uint64_t>(peek() - '0');
-      if (value > kMostGbnfTimes) refuse("a repetition's bound is above 1000000");
+      if (value > kMaxGbnfRepeats) refuse("a repetition's bound is above 1000000");
     }
     return value;
   }

@@ -61,7 +61,7 @@ class Grammar {
   Lexer& lexer() const { return *lexer_; }
   // Tags mark the roles of symbols for those who made the grammar, and are kept as sets of bits:
   // GrammarBuilder::set_tag().
-  static constexpr uint8_t kMostTags = 32;
+  static constexpr uint8_t kMaxTags = 32;
   bool tagged() const { return tagged_; }  // there are other tags than 0
   uint32_t control_tag(SymbolId control) const { return control_tags_[control - terminals_]; }
   // Returns the tags of JSON in which no object may have a name twice.

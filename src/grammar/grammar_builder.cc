@@ -8,16 +8,16 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostSymbols = 2'000'000;
+constexpr size_t kMaxSymbols = 2'000'000;
 // The limit on items of a list, more than any text has: an upper bound from here on counts as none.
-constexpr uint64_t kMostItems = 0x7fffffff;
+constexpr uint64_t kMaxItems = 0x7fffffff;
 
 }  // namespace
 
 Symbol GrammarBuilder::add_symbol(SymbolInfo info) {
-  if (symbols_.size() + size_ >= kMostSymbols) {
+  if (symbols_.size() + size_ >= kMaxSymbols) {
     fail(ErrorCode::kRequest, "needs a grammar of more than {} symbols; make it smaller",
-         kMostSymbols);
+         kMaxSymbols);
   }
   symbols_.push_back(std::move(info));
   return {static_cast<uint32_t>(symbols_.size() - 1)};
@@ -46,25 +46,25 @@ Symbol GrammarBuilder::rule(std::string_view name) {
 
 void GrammarBuilder::add(Symbol lhs, std::span<const Symbol> rhs) {
   size_ += rhs.size() + 1;
-  if (symbols_.size() + size_ >= kMostSymbols) {
+  if (symbols_.size() + size_ >= kMaxSymbols) {
     fail(ErrorCode::kRequest, "needs a grammar of more than {} symbols; make it smaller",
-         kMostSymbols);
+         kMaxSymbols);
   }
   symbols_[lhs.id].rules.emplace_back(rhs.begin(), rhs.end());
 }
 
 Symbol GrammarBuilder::repeated(Symbol item, Symbol separator, uint64_t least, uint64_t most) {
   if (least > most) return rule("nothing");
-  if (least > kMostItems) {
+  if (least > kMaxItems) {
     fail(ErrorCode::kRequest,
          "asks for at least {} items, and at most {} are supported: ask for fewer", least,
-         kMostItems);
+         kMaxItems);
   }
   return add_symbol({.kind = Kind::kRepeated,
                      .item = item,
                      .separator = separator,
                      .least = least,
-                     .most = most > kMostItems ? kNoLimit : most});
+                     .most = most > kMaxItems ? kNoLimit : most});
 }
 
 std::shared_ptr<const Grammar> GrammarBuilder::build(Symbol start) {

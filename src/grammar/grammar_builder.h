@@ -40,7 +40,7 @@ class GrammarBuilder {
  public:
   RegexSet& regexes() { return regexes_; }
 
-  // Sets the tag, below Grammar::kMostTags and 0 at first, of symbols that are added from now on.
+  // Sets the tag, below Grammar::kMaxTags and 0 at first, of symbols that are added from now on.
   // The matcher tells the tags of a text's bytes and control tokens (Matcher::tags()).
   void set_tag(uint8_t tag) { tag_ = tag; }
   uint8_t tag() const { return tag_; }

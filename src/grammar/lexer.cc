@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 // The most derivatives that one step may take.
-constexpr uint64_t kMostWork = 200'000;
+constexpr uint64_t kMaxWork = 200'000;
 
 }  // namespace
 
@@ -31,11 +31,11 @@ Lexer::StateId Lexer::intern(std::vector<Entry> entries) {
   uint32_t found = table_.find(hash, [&](uint32_t id) { return at(id).entries == entries; });
   if (found != kNoId) return found;
   uint32_t id = count_.load(std::memory_order_relaxed);
-  if (id == kMostStates) {
+  if (id == kMaxStates) {
     fail(ErrorCode::kResource,
          "the grammar needs more than {} states for this text; simplify its "
          "patterns and lengths",
-         kMostStates);
+         kMaxStates);
   }
   if (id % kChunk == 0) chunks_[id / kChunk] = std::make_unique<State[]>(kChunk);
   State& state = at(id);
@@ -59,7 +59,7 @@ Lexer::StateId Lexer::intern(std::vector<Entry> entries) {
 
 Lexer::StateId Lexer::start(std::span<const uint32_t> terminals) {
   std::lock_guard lock(mutex_);
-  regexes_.limit_work(kMostWork);
+  regexes_.limit_work(kMaxWork);
   std::vector<Entry> entries;
   for (uint32_t terminal : terminals) entries.emplace_back(terminal, terminals_[terminal]);
   return intern(std::move(entries));
@@ -67,7 +67,7 @@ Lexer::StateId Lexer::start(std::span<const uint32_t> terminals) {
 
 Lexer::StateId Lexer::make_next(StateId state, uint8_t byte) {
   std::lock_guard lock(mutex_);
-  regexes_.limit_work(kMostWork);
+  regexes_.limit_work(kMaxWork);
   std::vector<Entry> entries;
   for (const Entry& entry : at(state).entries) {
     RegexId rest = regexes_.derive(entry.second, byte);
@@ -94,7 +94,7 @@ Lexer::StateId Lexer::clamped(StateId state) {
 
 bool Lexer::takes_repeated(StateId state, RegexId part, uint64_t times) {
   std::lock_guard lock(mutex_);
-  regexes_.limit_work(kMostWork);
+  regexes_.limit_work(kMaxWork);
   return std::ranges::any_of(at(state).entries, [&](const Entry& entry) {
     return regexes_.begins_with_repeated(entry.second, part, times);
   });
@@ -102,7 +102,7 @@ bool Lexer::takes_repeated(StateId state, RegexId part, uint64_t times) {
 
 std::optional<Lexer::CharacterRun> Lexer::character_run(StateId state) {
   std::lock_guard lock(mutex_);
-  regexes_.limit_work(kMostWork);
+  regexes_.limit_work(kMaxWork);
   const std::vector<Entry>& entries = at(state).entries;
   RegexSet::Run run;
   if (entries.size() != 1 || !regexes_.split_run(entries[0].second, &run)) return std::nullopt;

@@ -2,7 +2,7 @@
 // text first needs them. A state is what is left of each terminal that may still match.
 // Thread-safe; steps that were made before take no lock.
 //
-// Errors: more than kMostStates states (kResource); those of RegexSet.
+// Errors: more than kMaxStates states (kResource); those of RegexSet.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class Lexer {
  public:
   using StateId = uint32_t;
   static constexpr StateId kDead = 0;  // no terminal matches any more
-  static constexpr uint32_t kMostStates = 65'536;
+  static constexpr uint32_t kMaxStates = 65'536;
   // No text of up to this many bytes distinguishes a state from its clamped() one.
   static constexpr uint32_t kClamp = 512;
 
@@ -101,7 +101,7 @@ class Lexer {
   std::array<uint8_t, 256> class_of_{};
   std::vector<uint8_t> representatives_;  // one byte of each class
   uint32_t classes_ = 0;
-  std::array<std::unique_ptr<State[]>, kMostStates / kChunk> chunks_;
+  std::array<std::unique_ptr<State[]>, kMaxStates / kChunk> chunks_;
   std::atomic<uint32_t> count_{0};
   IdTable table_;
   std::deque<KnownRun> runs_;

@@ -11,7 +11,7 @@ namespace hearth {
 
 class MaskCache {
  public:
-  static constexpr size_t kMostMasks = 64;
+  static constexpr size_t kMaxMasks = 64;
   using Bits = std::vector<uint64_t>;
 
   // Returns the mask of a position, or nullptr.
@@ -23,10 +23,10 @@ class MaskCache {
   }
   void add(PositionId at, Bits bits) {
     Entry entry{at, std::make_shared<const Bits>(std::move(bits))};
-    if (entries_.size() < kMostMasks) {
+    if (entries_.size() < kMaxMasks) {
       entries_.push_back(std::move(entry));
     } else {
-      entries_[next_++ % kMostMasks] = std::move(entry);
+      entries_[next_++ % kMaxMasks] = std::move(entry);
     }
   }
   void clear() { entries_.clear(); }

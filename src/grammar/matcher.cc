@@ -9,13 +9,13 @@ namespace hearth {
 namespace {
 
 // The limit on bytes of the positions that must be kept; making a mask takes more for a while.
-constexpr size_t kMostNeeded = PositionStore::kMostMemory / 4 * 3;
+constexpr size_t kMaxNeededBytes = PositionStore::kMaxMemory / 4 * 3;
 
 // Returns the memory at which unneeded positions are freed next: halfway from `used` to the limit.
-size_t half_way(size_t used) { return (used + PositionStore::kMostMemory) / 2; }
+size_t half_way(size_t used) { return (used + PositionStore::kMaxMemory) / 2; }
 
 // The number of last tokens for which the state of names is kept.
-constexpr size_t kMostNamedHistory = 4096;
+constexpr size_t kMaxNamedHistory = 4096;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ bool Matcher::accept(int32_t token) {
   if (grammar_->names_once() != 0) {
     NameTracker names = names_;
     if (!step_names(names, at_, token) || must_repeat(names, next)) return false;
-    if (history_.size() >= kMostNamedHistory) forget(kLeastHistory);
+    if (history_.size() >= kMaxNamedHistory) forget(kMinHistory);
     name_history_.push_back(std::exchange(names_, std::move(names)));
   }
   if (grammar_->tagged()) note_tags(at_, token);
@@ -174,7 +174,7 @@ size_t Matcher::validate(std::span<const int32_t> draft) {
 
 std::string Matcher::forced() {
   std::string bytes;
-  for (PositionId at = at_; bytes.size() < kMostForced;) {
+  for (PositionId at = at_; bytes.size() < kMaxForcedBytes;) {
     std::optional<uint8_t> byte = positions_.forced(at);
     if (!byte) break;
     bytes += static_cast<char>(*byte);
@@ -217,15 +217,15 @@ bool Matcher::may_cross(PositionId end, std::string_view beginning) {
 // Keeps the positions of the last tokens and frees the others, once they take much memory.
 void Matcher::free_memory() {
   if (positions_.memory() < collect_at_) return;
-  forget(kLeastHistory);
+  forget(kMinHistory);
   history_.push_back(at_);
   positions_.collect(history_);
   at_ = history_.back();
   history_.pop_back();
   masks_.clear();
-  if (positions_.memory() > kMostNeeded) {
+  if (positions_.memory() > kMaxNeededBytes) {
     fail(ErrorCode::kResource, "the grammar needs more than {} MiB for this text; simplify it",
-         kMostNeeded >> 20);
+         kMaxNeededBytes >> 20);
   }
   collect_at_ = half_way(positions_.memory());
 }

@@ -35,7 +35,7 @@ namespace hearth {
 
 class Matcher {
  public:
-  static constexpr size_t kLeastHistory = 256;  // tokens that can always be rolled back
+  static constexpr size_t kMinHistory = 256;  // tokens that can always be rolled back
 
   Matcher(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const VocabularyTrie> vocabulary);
 
@@ -54,8 +54,9 @@ class Matcher {
   // VocabularyTrie::mask_words() words; bits beyond the vocabulary are cleared.
   void mask(std::span<uint64_t> bits);
 
-  // Returns the bytes that must follow, up to kMostForced; empty where there is a choice or an end.
-  static constexpr size_t kMostForced = 256;
+  // Returns the bytes that must follow, up to kMaxForcedBytes; empty where there is a choice or an
+  // end.
+  static constexpr size_t kMaxForcedBytes = 256;
   std::string forced();
   // Returns how many bytes of forced() no token crosses that begins in them and ends beyond
   // forced(): tokens within these bytes are final, whatever follows.

@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 // Limit on the pairs of position and state; beyond it, walking a slice's tokens is cheaper.
-constexpr size_t kMostPairs = 512;
+constexpr size_t kMaxPairs = 512;
 
 }  // namespace
 
@@ -155,7 +155,7 @@ bool Matcher::walks_slice(PositionId from, const VocabularyTrie::Slice& slice) {
       if (next == last) continue;
       last = next;
       if (std::ranges::find(pairs, next) == pairs.end()) pairs.push_back(next);
-      if (pairs.size() > kMostPairs) return false;
+      if (pairs.size() > kMaxPairs) return false;
     }
   }
   return true;

@@ -359,7 +359,7 @@ TEST(MatcherTest, ALexerOfTooManyStatesIsAnError) {
       Error);
 }
 
-TEST(MatcherTest, WhatAVocabularyCannotSpellIsLeftOut) {
+TEST(MatcherTest, LeavesOutTextsThatTheVocabularyCannotSpell) {
   std::vector<VocabularyToken> tokens;
   for (char c : {'a', 'b', '{'}) tokens.push_back({.bytes = {c}});
   VocabularyTrie vocabulary(tokens);

@@ -16,7 +16,7 @@ TEST(NameTracker, RefusesANameThatItsObjectHas) {
   EXPECT_TRUE(names_once(R"({"a\"": 1, "a": "}", "a\\": "\"", "c": 2})"));
 }
 
-TEST(NameTracker, TellsWhenANameMayRepeat) {
+TEST(NameTracker, KnowsWhenANameMayRepeat) {
   NameTracker tracker;
   ASSERT_TRUE(tracker.step(R"({"ab": "a)"));
   EXPECT_FALSE(tracker.may_repeat());

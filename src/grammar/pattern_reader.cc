@@ -40,11 +40,11 @@ bool PatternReader::take(char c) {
 }
 
 std::optional<uint64_t> PatternReader::number() {
-  constexpr uint64_t kMost = 1'000'000'000'000;
+  constexpr uint64_t kMax = 1'000'000'000'000;
   size_t begin = at_;
   uint64_t value = 0;
   for (; !done() && peek() >= '0' && peek() <= '9'; ++at_) {
-    value = std::min(kMost, 10 * value + static_cast<uint64_t>(peek() - '0'));
+    value = std::min(kMax, 10 * value + static_cast<uint64_t>(peek() - '0'));
   }
   return at_ == begin ? std::nullopt : std::optional(value);
 }

@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 // The most terminals under way at once; beyond it the grammar is refused as too ambiguous.
-constexpr size_t kMostThreads = 4096;
+constexpr size_t kMaxThreads = 4096;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ PositionId PositionStore::enter(std::vector<Thread>* threads, RowId here) {
   if (here != kNoId && rows_.state(here) != Lexer::kDead) {
     threads->push_back({here, rows_.state(here)});
   }
-  if (threads->size() > kMostThreads) {
+  if (threads->size() > kMaxThreads) {
     fail(ErrorCode::kResource, "the grammar is too ambiguous for this text; simplify it");
   }
   std::ranges::sort(*threads);
@@ -199,9 +199,9 @@ size_t PositionStore::memory() const {
 }
 
 void PositionStore::check_memory() const {
-  if (memory() <= kMostMemory) return;
+  if (memory() <= kMaxMemory) return;
   fail(ErrorCode::kResource, "the grammar needs more than {} MiB for this text; simplify it",
-       kMostMemory >> 20);
+       kMaxMemory >> 20);
 }
 
 }  // namespace hearth

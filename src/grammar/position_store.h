@@ -3,7 +3,7 @@
 // row begins. Equal positions are one, and steps are remembered, so a text that repeats positions,
 // as nearly all do, costs a look-up a byte.
 //
-// Errors: those of Lexer and RowStore; more memory than kMostMemory, which collect() may free
+// Errors: those of Lexer and RowStore; more memory than kMaxMemory, which collect() may free
 // (kResource).
 #pragma once
 
@@ -24,7 +24,7 @@ class PositionStore {
  public:
   static constexpr PositionId kDead = 0;   // no text goes on from here
   static constexpr PositionId kEnded = 1;  // after the token that ended the text
-  static constexpr size_t kMostMemory = size_t{16} << 20;
+  static constexpr size_t kMaxMemory = size_t{16} << 20;
 
   // The terminals that began in one row, and the lexer's state of them.
   struct Thread {

@@ -11,14 +11,14 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostRemembered = size_t{1} << 18;
-constexpr size_t kMostSearched = 100'000;
+constexpr size_t kMaxRemembered = size_t{1} << 18;
+constexpr size_t kMaxSearchSteps = 100'000;
 
 void check_search(size_t met) {
-  if (met <= kMostSearched) return;
+  if (met <= kMaxSearchSteps) return;
   fail(ErrorCode::kRequest,
        "is too complex: after {} steps it is not known whether any text matches; simplify it",
-       kMostSearched);
+       kMaxSearchSteps);
 }
 
 uint64_t one_less(uint64_t bound) { return bound == kNoLimit || bound == 0 ? bound : bound - 1; }
@@ -49,7 +49,7 @@ RegexId RegexSet::derive(RegexId regex, uint8_t byte) {
   }
   --work_left_;
   RegexId result = derive_node(regex, byte);
-  if (derivatives_.size() >= kMostRemembered) {
+  if (derivatives_.size() >= kMaxRemembered) {
     derivatives_.clear();
     derivative_table_.clear();
   }

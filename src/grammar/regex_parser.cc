@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostRepeated = 1'000'000;
+constexpr uint64_t kMaxRepeated = 1'000'000;
 constexpr uint32_t kDeepestGroup = 64;
 
 // The texts of a part of a pattern, by whether anchors require that the whole text begins with the
@@ -91,9 +91,9 @@ class PatternParser {
     std::optional<RepeatBounds> bounds = reader_.quantifier();
     if (!bounds) return part;
     uint64_t largest = bounds->most == kNoLimit ? bounds->least : bounds->most;
-    if (largest > kMostRepeated) {
+    if (largest > kMaxRepeated) {
       fail(ErrorCode::kRequest, "repeats something {} times, and at most {} are supported", largest,
-           kMostRepeated);
+           kMaxRepeated);
     }
     if (bounds->least > bounds->most) {
       fail(ErrorCode::kRequest, "has a quantifier whose bounds are in the wrong order");

@@ -91,7 +91,7 @@ TEST(RegexParserTest, EveryCodePointRangeIsItsUtf8) {
   }
 }
 
-TEST(RegexParserTest, WhatIsNotHeldIsNamed) {
+TEST(RegexParserTest, NamesUnsupportedSyntax) {
   EXPECT_NE(pattern_error("(?=x)").find("lookahead"), std::string::npos);
   EXPECT_NE(pattern_error("(?<=x)*").find("lookbehind"), std::string::npos);
   EXPECT_NE(pattern_error("(a)\\1").find("back reference"), std::string::npos);

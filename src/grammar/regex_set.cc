@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kDeepest = 1000;
-constexpr size_t kMostNodes = 2'000'000;
+constexpr size_t kMaxNodes = 2'000'000;
 
 }  // namespace
 
@@ -49,9 +49,9 @@ RegexId RegexSet::add(Node node) {
   if (node.height > kDeepest) {
     fail(ErrorCode::kRequest, "has parts nested more than {} deep: make it flatter", kDeepest);
   }
-  if (nodes_.size() >= kMostNodes) {
+  if (nodes_.size() >= kMaxNodes) {
     fail(ErrorCode::kRequest, "is too complex: it needs more than {} expressions; make it smaller",
-         kMostNodes);
+         kMaxNodes);
   }
   auto id = static_cast<RegexId>(nodes_.size());
   nodes_.push_back(node);

@@ -128,7 +128,7 @@ TEST(RegexSetTest, MatchesAsTryingAllWaysDoes) {
   }
 }
 
-TEST(RegexSetTest, WhatMatchesNothingIsFound) {
+TEST(RegexSetTest, FindsExpressionsThatMatchNothing) {
   RegexSet set;
   RegexId a = set.literal("a"), b = set.literal("b");
   RegexId many_a = set.repeat(a, 3, kNoLimit);

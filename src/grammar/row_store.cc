@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 // The most items of a row; beyond it the grammar is refused as too ambiguous.
-constexpr size_t kMostItems = 200'000;
+constexpr size_t kMaxItems = 200'000;
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void RowStore::place(Item item) {
   uint64_t hash =
       mix_hash(mix_hash(item.dot, (uint64_t{item.lhs} << 32) | item.origin), item.count);
   if (kernel_table_.find(hash, [&](uint32_t at) { return kernel_[at] == item; }) != kNoId) return;
-  if (kernel_.size() == kMostItems) {
+  if (kernel_.size() == kMaxItems) {
     fail(ErrorCode::kResource, "the grammar is too ambiguous for this text; simplify it");
   }
   kernel_table_.insert(hash, static_cast<uint32_t>(kernel_.size()));

@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostCases = 4096;  // of one set of values
+constexpr size_t kMaxCases = 4096;  // of one set of values
 
 void add_contains(std::vector<ContainsRule>& rules, const ContainsRule& rule) {
   for (ContainsRule& known : rules) {
@@ -191,7 +191,7 @@ ValueCases SchemaAlgebra::both(const ValueCases& a, const ValueCases& b) {
       if (std::optional<ValueCase> joined = join(one, other)) out.push_back(std::move(*joined));
     }
   }
-  if (out.size() > kMostCases) budget_.spend(kUnbounded);
+  if (out.size() > kMaxCases) budget_.spend(kUnbounded);
   return either({}, out);
 }
 

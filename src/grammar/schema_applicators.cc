@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMostTrackedBranches = 10;
+constexpr size_t kMaxTrackedBranches = 10;
 
 // Returns the schema S of {"not": S}; null where `schema` has other keywords.
 const json::value* only_negated(const json::value& schema) {
@@ -74,11 +74,11 @@ ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
     for (const ValueCases& branch : all) some = algebra_.either(std::move(some), branch);
     return some;
   }
-  if (all.size() > kMostTrackedBranches) {
+  if (all.size() > kMaxTrackedBranches) {
     refuse(scope, member.key(),
            fmt::format("has more than {} branches next to unevaluatedProperties or "
                        "unevaluatedItems: give fewer",
-                       kMostTrackedBranches));
+                       kMaxTrackedBranches));
   }
   ValueCases some;
   for (uint32_t chosen = 1; chosen < (uint32_t{1} << all.size()); ++chosen) {

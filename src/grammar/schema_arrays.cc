@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostContains = 4;
+constexpr size_t kMaxContains = 4;
 
 uint64_t less(uint64_t count, uint64_t by) {
   if (count == kUnbounded) return count;
@@ -68,7 +68,7 @@ Symbol SchemaWriter::plain_items(const ArrayCase& array) {
 // Writes the whole array where items that satisfy some goals are counted. A state is the number of
 // items and, for each rule, of those that satisfy it; both only as far as it matters.
 Symbol SchemaWriter::counted_items(GoalId goal, const ArrayCase& array) {
-  if (array.contains.size() > kMostContains) {
+  if (array.contains.size() > kMaxContains) {
     document_.refuse(reader_.origin(goal), "contains",
                      "applies too often to one array: combine its conditions");
   }

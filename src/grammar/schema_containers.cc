@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMostClasses = 64;  // kinds of names that "patternProperties" tells apart
+constexpr size_t kMaxClasses = 64;  // kinds of names that "patternProperties" tells apart
 
 }  // namespace
 
@@ -126,7 +126,7 @@ std::vector<NameClass> SchemaReader::split_classes(const Scope& scope,
     add(texts_.both(others, rule.names), rule.goal);
     others = texts_.without(others, rule.names);
     matched = std::move(finer);
-    if (matched.size() > kMostClasses) {
+    if (matched.size() > kMaxClasses) {
       refuse(scope, "patternProperties", "has too many overlapping patterns: give fewer");
     }
   }

@@ -16,7 +16,7 @@ struct Multiple {
 
   uint64_t packed() const { return divisor << 36 | remainder << 9 | uint64_t{places} << 5 | phase; }
   static Multiple unpack(uint64_t state) {
-    return {state >> 36, state >> 9 & (kMostDivisor - 1), static_cast<uint32_t>(state >> 5 & 15),
+    return {state >> 36, state >> 9 & (kMaxDivisor - 1), static_cast<uint32_t>(state >> 5 & 15),
             static_cast<uint32_t>(state & 31)};
   }
 

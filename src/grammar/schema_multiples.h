@@ -7,11 +7,11 @@
 
 namespace hearth {
 
-inline constexpr uint64_t kMostDivisor = uint64_t{1} << 27;
-inline constexpr uint32_t kMostPlaces = 15;
+inline constexpr uint64_t kMaxDivisor = uint64_t{1} << 27;
+inline constexpr uint32_t kMaxPlaces = 15;
 
 // Matches the numbers DIGITS or DIGITS.DIGITS that are whole multiples of divisor / 10^places. 1 <=
-// divisor < kMostDivisor, places <= kMostPlaces.
+// divisor < kMaxDivisor, places <= kMaxPlaces.
 RegexId multiples_of(RegexSet& set, uint64_t divisor, uint32_t places);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@ uint64_t counted_up_to(const ObjectCase& object) {
 
 // The most names that may come in any order, among the additional properties, as those do that no
 // "properties" puts in order.
-constexpr size_t kMostLoose = 5;
+constexpr size_t kMaxLooseNames = 5;
 
 bool is_loose(const NamedProperty& property) {
   return !property.declared && property.goal != kNoGoal;
@@ -26,7 +26,7 @@ bool may_be_empty(const ObjectCase& object) {
 
 bool has_loose(const ObjectCase& object) {
   const auto count = std::ranges::count_if(object.named, is_loose);
-  return count > 0 && static_cast<size_t>(count) <= kMostLoose;
+  return count > 0 && static_cast<size_t>(count) <= kMaxLooseNames;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMostOpen = 256;   // nested references for one value
+constexpr size_t kMaxOpenReferences = 256;  // nested references for one value
 constexpr uint32_t kLookAhead = 4;  // levels below a value that are checked for impossible members
 
 bool is_applicator(std::string_view keyword) {
@@ -107,7 +107,8 @@ ValueCases SchemaReader::evaluate(const Value& schema, bool tracks) {
   const Scope scope{
       schema, *object,
       tracks || object->contains("unevaluatedProperties") || object->contains("unevaluatedItems")};
-  if (open_.size() >= kMostOpen) refuse(scope, "$ref", "is one of too many in a row: combine them");
+  if (open_.size() >= kMaxOpenReferences)
+    refuse(scope, "$ref", "is one of too many in a row: combine them");
   if (!open_.insert(&schema).second) {
     refuse(scope, "$ref", "refers back to itself without a property or an item between: remove it");
   }

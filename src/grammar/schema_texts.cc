@@ -12,7 +12,7 @@ namespace {
 
 // The most derivatives for deciding whether an expression is empty.
 constexpr uint64_t kEmptyWork = 10'000;
-constexpr size_t kMostSearchedTexts = 1'000;  // beginnings of texts that search_texts() may follow
+constexpr size_t kMaxSearchedTexts = 1'000;  // beginnings of texts that search_texts() may follow
 
 }  // namespace
 
@@ -157,9 +157,9 @@ RegexId SchemaTexts::below(const Decimal& bound, bool or_equal) {
 std::optional<RegexId> SchemaTexts::multiple_of(const Decimal& divisor) {
   std::string all = divisor.whole + divisor.fraction;
   all.erase(0, all.find_first_not_of('0'));
-  if (all.size() > 9 || divisor.fraction.size() > kMostPlaces) return std::nullopt;
+  if (all.size() > 9 || divisor.fraction.size() > kMaxPlaces) return std::nullopt;
   const uint64_t number = std::stoull(all);
-  if (number >= kMostDivisor) return std::nullopt;
+  if (number >= kMaxDivisor) return std::nullopt;
   const auto places = static_cast<uint32_t>(divisor.fraction.size());
   return set_.all_of({plain_number_, set_.concat({minus_, multiples_of(set_, number, places)})});
 }
@@ -188,7 +188,7 @@ RegexId SchemaTexts::pattern_text(std::string_view pattern, bool search) {
 template <typename Take>
 void SchemaTexts::search_texts(RegexId regex, std::string_view characters, bool spell, Take take) {
   std::vector<std::pair<std::string, RegexId>> met{{"", regex}};
-  for (size_t at = 0; at < met.size() && met.size() < kMostSearchedTexts; ++at) {
+  for (size_t at = 0; at < met.size() && met.size() < kMaxSearchedTexts; ++at) {
     if (set_.nullable(met[at].second) && !take(met[at].first)) return;
     for (char character : characters) {
       RegexId rest = met[at].second;

@@ -3,7 +3,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostBlanks = 32;
+constexpr uint64_t kMaxBlanks = 32;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ SchemaWriter::SchemaWriter(GrammarBuilder& builder, SchemaDocument& document, Sc
       budget_(budget) {
   RegexSet& set = texts_.set();
   const RegexId blank = set.literal(" ");
-  const RegexId line[] = {set.literal("\n"), set.repeat(blank, 0, kMostBlanks)};
+  const RegexId line[] = {set.literal("\n"), set.repeat(blank, 0, kMaxBlanks)};
   const RegexId spaces[] = {set.empty(), blank, set.concat(line)};
   space_ = set.any_of(spaces);
   auto terminal = [&](RegexId before, std::string_view mark, RegexId behind) {

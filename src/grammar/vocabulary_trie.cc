@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostPlainMasks = 64;
+constexpr size_t kMaxPlainMasks = 64;
 
 // Returns how many characters `text` has; 0 where one is not in the set, or the text is not UTF-8.
 uint32_t count_characters(std::string_view text, const CodePoints& characters) {
@@ -168,10 +168,10 @@ std::shared_ptr<const VocabularyTrie::Bits> VocabularyTrie::plain_of(
     if (known.characters == characters) return known.bits;
   }
   PlainMask made{characters, std::make_shared<const Bits>(make_plain(characters))};
-  if (plain_masks_.size() < kMostPlainMasks) {
+  if (plain_masks_.size() < kMaxPlainMasks) {
     plain_masks_.push_back(made);
   } else {
-    plain_masks_[next_plain_++ % kMostPlainMasks] = made;
+    plain_masks_[next_plain_++ % kMaxPlainMasks] = made;
   }
   return made.bits;
 }

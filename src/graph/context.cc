@@ -76,15 +76,15 @@ void ExecutionContext::place_sync(const std::vector<std::byte*>& bases) {
     }
   }
   station_of_worker_ = layout.station_of_worker;
-  tells_.resize(plan.group_count());
-  tells_serial_.resize(plan.group_count());
+  flags_posted_.resize(plan.group_count());
+  flags_posted_serial_.resize(plan.group_count());
   for (const SyncLayout::Station& station : layout.stations) {
     std::vector<Flag*>& flags = stations_.emplace_back(plan.group_count());
     for (uint32_t from = 0; from < plan.group_count(); ++from) {
       if (from == station.group) continue;
       flags[from] = new (at(station.flags[from])) Flag;
-      tells_[from].push_back(flags[from]);
-      if (station.group == 0) tells_serial_[from].push_back(flags[from]);
+      flags_posted_[from].push_back(flags[from]);
+      if (station.group == 0) flags_posted_serial_[from].push_back(flags[from]);
     }
   }
 }

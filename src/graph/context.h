@@ -75,9 +75,9 @@ class ExecutionContext {
     return counters_[counter]->next_several(run_, count, takers);
   }
 
-  // tell() and wait_for() are for use within an op: tell() posts that something is done in this
+  // post() and wait_for() are for use within an op: post() posts that something is done in this
   // run, and wait_for() waits until it is posted.
-  void tell(uint32_t flag) { flags_[flag]->post(run_); }
+  void post(uint32_t flag) { flags_[flag]->post(run_); }
   // Adds `count` arrivals to a flag, for work that several threads do. The thread that brings the
   // sum to `expected` posts the flag.
   void arrive(uint32_t flag, uint32_t count, uint32_t expected) {
@@ -99,12 +99,14 @@ class ExecutionContext {
   }
   // Returns the flag by which group `from` tells the worker at `place`, a member of another group,
   // how far the group is.
-  Flag& told_by(uint32_t from, uint32_t place) {
+  Flag& flag_from(uint32_t from, uint32_t place) {
     return *stations_[station_of_worker_[place]][from];
   }
   // Return the flags by which group `from` tells all other groups, or group 0 alone.
-  std::span<Flag* const> tells(uint32_t from) const { return tells_[from]; }
-  std::span<Flag* const> tells_serial(uint32_t from) const { return tells_serial_[from]; }
+  std::span<Flag* const> flags_posted(uint32_t from) const { return flags_posted_[from]; }
+  std::span<Flag* const> flags_posted_serial(uint32_t from) const {
+    return flags_posted_serial_[from];
+  }
   // Returns the number that, with a node's sync_index added, is the epoch of flags in this run.
   uint32_t sync_base() const { return run_ * graph_->sync_count; }
 
@@ -125,7 +127,7 @@ class ExecutionContext {
   std::vector<Barrier> barriers_;             // of each group; in lockstep one of all
   std::vector<std::vector<Flag*>> stations_;  // [SyncLayout's station][group that posts]
   std::vector<uint32_t> station_of_worker_;   // by Worker::place
-  std::vector<std::vector<Flag*>> tells_, tells_serial_;  // by group that posts
+  std::vector<std::vector<Flag*>> flags_posted_, flags_posted_serial_;  // by group that posts
 };
 
 // The contexts of one run: all groups read the same one, or each group reads its own. Contexts of

@@ -14,13 +14,15 @@ void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& wo
   bool posts = sync == Sync::kAllToAll || (sync == Sync::kFromSerial) == (me == 0);
   bool waits = sync == Sync::kAllToAll || (sync == Sync::kFromSerial) == (me != 0);
   if (posts && worker.index == 0) {
-    Flag::post_all(sync == Sync::kToSerial ? context.tells_serial(me) : context.tells(me), epoch);
+    Flag::post_all(
+        sync == Sync::kToSerial ? context.flags_posted_serial(me) : context.flags_posted(me),
+        epoch);
   }
   if (waits) {
     for (uint32_t shift = 1; shift < groups; ++shift) {
       uint32_t from = (me + shift) % groups;
       if (sync == Sync::kFromSerial && from != 0) continue;
-      context.told_by(from, worker.place).wait_at_least(epoch);
+      context.flag_from(from, worker.place).wait_at_least(epoch);
     }
   }
 }

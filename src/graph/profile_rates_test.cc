@@ -28,7 +28,7 @@ ProfileSummary summary() {
 
 const MachineLimits kLimits{100, {40, 500, 1000}};
 
-TEST(ProfileRates, OfAnOpThatReads) {
+TEST(ProfileRates, RatesOfAnOpThatReads) {
   OpRate rate = profile_rates(summary(), kLimits).ops.at(0);
   EXPECT_EQ(rate.name, "reads");
   EXPECT_EQ(rate.calls, 7u);
@@ -43,7 +43,7 @@ TEST(ProfileRates, OfAnOpThatReads) {
   EXPECT_EQ(rate.bound, Bound::kBandwidth);
 }
 
-TEST(ProfileRates, OfAnOpThatComputesOnTwoUnits) {
+TEST(ProfileRates, RatesOfAnOpThatComputesOnTwoUnits) {
   OpRate rate = profile_rates(summary(), kLimits).ops.at(1);
   EXPECT_DOUBLE_EQ(rate.seconds, 2);  // the meeting before it is not the op's
   EXPECT_DOUBLE_EQ(rate.share.meet, 0.05);
@@ -53,7 +53,7 @@ TEST(ProfileRates, OfAnOpThatComputesOnTwoUnits) {
   EXPECT_EQ(rate.bound, Bound::kArithmetic);
 }
 
-TEST(ProfileRates, OfNothingAreZero) {
+TEST(ProfileRates, RatesOfNothingAreZero) {
   OpRate rate = profile_rates(summary(), kLimits).ops.at(2);
   EXPECT_EQ(rate.bytes_per_second, 0);
   EXPECT_EQ(rate.share_of_limit, 0);
@@ -68,7 +68,7 @@ TEST(ProfileRates, OfNothingAreZero) {
   EXPECT_EQ(empty.all.imbalance, 0);
 }
 
-TEST(ProfileRates, OfAllOpsStandAgainstTheWall) {
+TEST(ProfileRates, RatesOfAllOpsAreAgainstTheWallTime) {
   OpRate all = profile_rates(summary(), kLimits).all;
   EXPECT_EQ(all.calls, 5u);
   EXPECT_DOUBLE_EQ(all.seconds, 10);

@@ -225,7 +225,7 @@ TEST(Profile, SummaryIsByNameInOrder) {
   EXPECT_EQ(summary.rows[5].work.bytes, 2u * 100);
 }
 
-TEST(Profile, OnlyNodesThatRanCount) {
+TEST(Profile, CountsOnlyNodesThatRan) {
   Fixture f(2);
   auto end = static_cast<uint32_t>(f.graph.nodes.size());
   f.begin(1);

@@ -11,12 +11,12 @@ namespace {
 std::string name_of(const ScheduleEntry& entry) {
   const ProductShape& p = entry.product;
   return fmt::format("the schedule of {} {} x {} with {} threads and {} rows",
-                     pack_kind_name(p.kind), p.outputs, p.k, p.threads, entry.most_rows);
+                     pack_kind_name(p.kind), p.outputs, p.k, p.threads, entry.max_rows);
 }
 
-// Rows of experts: numbers from kMostExpertRows on count as kMostExpertRows. Schedules exist for 1
+// Rows of experts: numbers from kMaxExpertRows on count as kMaxExpertRows. Schedules exist for 1
 // / kFewerRows to kMoreRows times the rows that an expert has on average.
-constexpr uint32_t kMostExpertRows = 64, kFewerRows = 8, kMoreRows = 4;
+constexpr uint32_t kMaxExpertRows = 64, kFewerRows = 8, kMoreRows = 4;
 
 }  // namespace
 
@@ -24,10 +24,10 @@ std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_ro
   if (product.of_experts == 0) return {step_rows};
   const uint64_t all = uint64_t{step_rows} * product.matrices;
   std::vector<uint32_t> rows;
-  for (uint32_t power = 1; power <= std::min(step_rows, kMostExpertRows); power *= 2) {
+  for (uint32_t power = 1; power <= std::min(step_rows, kMaxExpertRows); power *= 2) {
     const uint64_t of_all = uint64_t{power} * product.of_experts;
     const bool few_enough = power == 1 || of_all <= kMoreRows * all;
-    const bool many_enough = power == kMostExpertRows || of_all * kFewerRows >= all;
+    const bool many_enough = power == kMaxExpertRows || of_all * kFewerRows >= all;
     if (few_enough && many_enough) rows.push_back(power);
   }
   return rows;
@@ -35,8 +35,8 @@ std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_ro
 
 ScheduledProduct::ScheduledProduct(const ScheduleTable& table, const ProductUse& use) : use_(use) {
   by_rows_.clear();
-  for (uint32_t most_rows : table.row_bounds({use.shape})) {
-    by_rows_.push_back({most_rows, table.at(use.shape, most_rows)});
+  for (uint32_t max_rows : table.row_bounds({use.shape})) {
+    by_rows_.push_back({max_rows, table.at(use.shape, max_rows)});
   }
 }
 
@@ -48,12 +48,12 @@ GemmSchedule ScheduleTable::at(const ProductShape& product, uint32_t rows) const
   const ScheduleEntry* best = nullptr;
   for (const ScheduleEntry& entry : entries) {
     if (entry.product != product) continue;
-    const bool enough = entry.most_rows >= rows;
-    const bool best_enough = best != nullptr && best->most_rows >= rows;
+    const bool enough = entry.max_rows >= rows;
+    const bool best_enough = best != nullptr && best->max_rows >= rows;
     // Takes the entry with the least bound that holds the rows, else the one with the greatest
     // bound.
-    if (best == nullptr || (enough && (!best_enough || entry.most_rows < best->most_rows)) ||
-        (!enough && !best_enough && entry.most_rows > best->most_rows)) {
+    if (best == nullptr || (enough && (!best_enough || entry.max_rows < best->max_rows)) ||
+        (!enough && !best_enough && entry.max_rows > best->max_rows)) {
       best = &entry;
     }
   }
@@ -65,10 +65,10 @@ std::vector<uint32_t> ScheduleTable::row_bounds(const std::vector<ProductShape>&
   for (const ProductShape& product : products) {
     uint32_t most = 0;
     for (const ScheduleEntry& entry : entries) {
-      if (entry.product == product) most = std::max(most, entry.most_rows);
+      if (entry.product == product) most = std::max(most, entry.max_rows);
     }
     for (const ScheduleEntry& entry : entries) {
-      if (entry.product == product && entry.most_rows < most) bounds.push_back(entry.most_rows);
+      if (entry.product == product && entry.max_rows < most) bounds.push_back(entry.max_rows);
     }
   }
   std::sort(bounds.begin(), bounds.end());
@@ -100,11 +100,11 @@ bool Graph::attends() const {
 void check_schedules(const ScheduleTable& table, const Kernels& kernels) {
   const AttendSchedule& attend = table.attend;
   if ((attend.places != 0 && attend.places != 1 && attend.places != 4) ||
-      attend.tasks > AttendSchedule::kMostTasks) {
+      attend.tasks > AttendSchedule::kMaxTasks) {
     fail(ErrorCode::kUsage,
          "the schedule of attention has {} prefetch streams and {} tasks a thread: give 1 or 4 "
          "streams, and 1 to {} tasks",
-         attend.places, attend.tasks, AttendSchedule::kMostTasks);
+         attend.places, attend.tasks, AttendSchedule::kMaxTasks);
   }
   for (size_t i = 0; i < table.entries.size(); ++i) {
     const ScheduleEntry& entry = table.entries[i];

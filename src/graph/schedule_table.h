@@ -32,11 +32,11 @@ std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_ro
 
 // How attention over pages is computed in decode's steps, as far as no bit depends on it.
 struct AttendSchedule {
-  static constexpr uint32_t kMostTasks = 16;
+  static constexpr uint32_t kMaxTasks = 16;
   // How many places a KV page is prefetched from in turn: 1, 4, or 0 for the processor's default.
   uint32_t places = 0;
   // How many tasks a thread has at least, where sequences are long enough to be cut at spans: 1 to
-  // kMostTasks, or 0 for the default.
+  // kMaxTasks, or 0 for the default.
   uint32_t tasks = 0;
 
   bool is_default() const { return places == 0 && tasks == 0; }

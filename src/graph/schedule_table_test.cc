@@ -14,7 +14,7 @@ GemmSchedule with_slice(uint16_t slice) {
   return {.tile_panels = 1, .tile_rows = 1, .slice = slice, .task_panels = 4, .task_rows = 256};
 }
 
-TEST(ScheduleTable, TheLeastBoundThatHoldsTheRowsDecides) {
+TEST(ScheduleTable, TheSmallestBoundThatHoldsTheRowsDecides) {
   const ScheduleTable table{{{kProduct, 16, with_slice(16)},
                              {kProduct, 1, with_slice(1)},
                              {kOther, 4, with_slice(4)},
@@ -52,7 +52,7 @@ TEST(ScheduledProduct, HasTheScheduleOfEveryNumberOfRows) {
   EXPECT_TRUE(ScheduledProduct().at(3).is_default());
 }
 
-TEST(ProductRows, OfExpertsArePowersOfTwoAroundTheMean) {
+TEST(ProductRows, RowsOfExpertsArePowersOfTwoAroundTheMean) {
   ProductShape experts{PackKind::kQ8_0, 768, 2048, 2, 8, 128};
   auto rows = [&](uint32_t step_rows) { return product_rows(experts, step_rows); };
   EXPECT_EQ(rows(1), (std::vector<uint32_t>{1}));

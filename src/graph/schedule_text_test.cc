@@ -13,11 +13,11 @@ const std::string kLine =
     "schedule q8_0 4096 1024 threads 2 rows 16 tile 1 6 slice 96 unpack 0 prefetch 8192 l2 parts 1 "
     "task 4 256";
 
-TEST(ScheduleText, ComesBackAsItWent) {
+TEST(ScheduleText, RoundTrips) {
   const ScheduleEntry entry = parse_schedule(kLine, 1);
   EXPECT_EQ(schedule_text(entry), kLine);
   EXPECT_EQ(entry.product, (ProductShape{PackKind::kQ8_0, 4096, 1024, 2}));
-  EXPECT_EQ(entry.most_rows, 16u);
+  EXPECT_EQ(entry.max_rows, 16u);
   EXPECT_EQ(entry.schedule, (GemmSchedule{.tile_panels = 1,
                                           .tile_rows = 6,
                                           .prefetch_to = Cache::kL2,
@@ -50,7 +50,7 @@ TEST(ScheduleText, SaysMatricesSideBySide) {
   EXPECT_THROW(parse_schedule(any, 1, SizesSaid::kOrAny), Error);
 }
 
-TEST(ScheduleEntry, WhatAProductHasNoEntryOfIsAdded) {
+TEST(ScheduleEntry, AddsEntriesForProductsWithoutAny) {
   const ProductShape one{PackKind::kQ8_0, 4096, 1024, 2}, other{PackKind::kQ8_0, 512, 1024, 2};
   const GemmSchedule shipped{.tile_panels = 1, .tile_rows = 6, .task_panels = 8};
   const GemmSchedule tuned{.tile_panels = 1, .tile_rows = 4, .task_panels = 4};
@@ -86,7 +86,7 @@ std::string fault_of(const std::string& line, uint32_t number = 1) {
   return "";
 }
 
-TEST(ScheduleText, TellsOneFaultInASentence) {
+TEST(ScheduleText, NamesOneFaultInASentence) {
   EXPECT_EQ(fault_of(with("schedule", "plan")), "schedule line 1 has 'plan' instead of 'schedule'");
   EXPECT_EQ(fault_of(with("q8_0", "q9_9")), "schedule line 1 has the unknown type 'q9_9'");
   EXPECT_EQ(fault_of(with("4096", "-1"), 2),

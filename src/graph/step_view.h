@@ -31,7 +31,7 @@ constexpr uint32_t first_window_page(uint32_t window, uint32_t length) {
 
 // Returns the most pages of a window at any length: those of the window - 1 positions before the
 // next token, if they end with a page, and the page that the token begins.
-constexpr uint32_t most_window_pages(uint32_t window) { return pages_for(window - 1) + 1; }
+constexpr uint32_t max_window_pages(uint32_t window) { return pages_for(window - 1) + 1; }
 
 // The rows of one sequence: tokens at positions first_position, first_position + 1, ...
 struct StepItem {

@@ -140,8 +140,8 @@ TEST(SyncLayout, ContextStandsOnIt) {
     SyncLayout layout(graph);
     uint32_t groups = plan.group_count();
     for (uint32_t from = 0; from < groups; ++from) {
-      std::map<const Flag*, int> told;
-      for (const Flag* flag : context.tells(from)) ++told[flag];
+      std::map<const Flag*, int> posted;
+      for (const Flag* flag : context.flags_posted(from)) ++posted[flag];
       std::map<const Flag*, int> expected, expected_serial;
       std::vector<uint32_t> members;  // by place
       for (const PlanGroup& group : plan.groups) {
@@ -150,16 +150,16 @@ TEST(SyncLayout, ContextStandsOnIt) {
       for (uint32_t place = 0; place < plan.worker_count(); ++place) {
         const SyncLayout::Station& station = layout.stations[layout.station_of_worker[place]];
         if (station.group == from) continue;
-        const Flag& flag = context.told_by(from, place);
+        const Flag& flag = context.flag_from(from, place);
         const std::byte* base = blocks.sync[plan.member_shards[members[place]]];
         EXPECT_EQ(reinterpret_cast<const std::byte*>(&flag), base + station.flags[from].offset);
         expected[&flag] = 1;
         if (station.group == 0) expected_serial[&flag] = 1;
       }
-      EXPECT_EQ(told, expected);
-      told.clear();
-      for (const Flag* flag : context.tells_serial(from)) ++told[flag];
-      EXPECT_EQ(told, expected_serial);
+      EXPECT_EQ(posted, expected);
+      posted.clear();
+      for (const Flag* flag : context.flags_posted_serial(from)) ++posted[flag];
+      EXPECT_EQ(posted, expected_serial);
     }
   }
 }

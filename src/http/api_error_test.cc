@@ -32,7 +32,7 @@ TEST(ApiErrorTest, IsASentenceInLines) {
   EXPECT_LE(error_body({400, "", "c", std::string(3000, '\x01')}, kLines).size(), kErrorBytes);
 }
 
-TEST(ApiErrorTest, TypesGoByTheStatusUnlessTold) {
+TEST(ApiErrorTest, TypesFollowTheStatusUnlessGiven) {
   EXPECT_EQ(error_type(400), "invalid_request_error");
   EXPECT_EQ(error_type(401), "authentication_error");
   EXPECT_EQ(error_type(429), "rate_limit_error");

@@ -44,7 +44,7 @@ TEST(ClientShares, HoweverManyFloodThereIsRoomForTheNext) {
   }
 }
 
-TEST(ClientShares, WhatIsInUseAtTheSameTimeMayAllBeOnes) {
+TEST(ClientShares, OneClientMayUseEverythingInUse) {
   ClientShares none_waits(16, 16);
   EXPECT_EQ(none_waits.most(), 16u);
   EXPECT_EQ(take_all(none_waits, "alone", 1), 16u);
@@ -54,7 +54,7 @@ TEST(ClientShares, WhatIsInUseAtTheSameTimeMayAllBeOnes) {
   EXPECT_EQ(take_all(one_waits, "alone", 1), 2u);
 }
 
-TEST(ClientShares, WithoutWaitingHalfIsOnes) {
+TEST(ClientShares, OneClientMayUseHalfWithoutWaiting) {
   ClientShares bytes(256);
   EXPECT_EQ(take_all(bytes, "flood", 8), 128u);
   EXPECT_TRUE(bytes.has_room(128));

@@ -2,7 +2,7 @@
 // one. It knows neither sockets nor time. A connection is idle while no request is in it; idle ones
 // are kept in the order in which they became idle.
 //
-// There are at most `most` connections, and at most `most_of_client` of one client. A client at its
+// There are at most `most` connections, and at most `max_of_client` of one client. A client at its
 // own limit loses its longest-idle connection to the new one; if it has no idle one, the new one is
 // refused. If all places are taken, the longest-idle connection of all is closed; if none is idle,
 // the new one waits. So clients that send no requests keep nobody out.
@@ -35,12 +35,11 @@ class ConnectionTable {
     bool idle = true;
   };
 
-  ConnectionTable(size_t most, size_t most_of_client)
-      : most_(most), most_of_client_(most_of_client) {}
+  ConnectionTable(size_t most, size_t max_of_client) : most_(most), max_of_client_(max_of_client) {}
 
   Admission admit(const std::string& client) const {
     auto found = clients_.find(client);
-    if (found != clients_.end() && found->second.count >= most_of_client_) {
+    if (found != clients_.end() && found->second.count >= max_of_client_) {
       const List& idle = found->second.lists.idle;
       if (idle.empty()) return {Verdict::kRefuse};
       return {Verdict::kOpen, idle.front()};
@@ -106,7 +105,7 @@ class ConnectionTable {
     Lists lists;
   };
 
-  size_t most_, most_of_client_;
+  size_t most_, max_of_client_;
   size_t count_ = 0;
   Lists all_;
   std::unordered_map<std::string, Client> clients_;

@@ -12,7 +12,7 @@ namespace {
 using Table = ConnectionTable<int>;
 using Verdict = Table::Verdict;
 
-TEST(ConnectionTable, WhoAsksNothingMakesRoom) {
+TEST(ConnectionTable, ClosesTheConnectionIdleForLongest) {
   Table table(3, 3);
   std::array<int, 4> numbers{};
   std::array<Table::Place, 4> places;
@@ -34,7 +34,7 @@ TEST(ConnectionTable, WhoAsksNothingMakesRoom) {
   EXPECT_EQ(table.admit("c").closes, &numbers[2]);
 }
 
-TEST(ConnectionTable, WhereAllAreBusyNewOnesWait) {
+TEST(ConnectionTable, NewConnectionsWaitWhereAllAreBusy) {
   Table table(2, 2);
   int first = 0, second = 0;
   Table::Place one = table.open("a", &first), two = table.open("b", &second);
@@ -48,7 +48,7 @@ TEST(ConnectionTable, WhereAllAreBusyNewOnesWait) {
   EXPECT_EQ(table.admit("c").closes, nullptr);
 }
 
-TEST(ConnectionTable, AClientBeyondItsBoundLosesItsOwn) {
+TEST(ConnectionTable, AClientBeyondItsLimitLosesAConnectionOfItsOwn) {
   Table table(8, 2);
   int first = 0, second = 0, other = 0;
   Table::Place others = table.open("b", &other);

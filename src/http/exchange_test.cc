@@ -115,7 +115,7 @@ TEST_F(HttpExchangeTest, DyingInTheMiddleOfLinesIsALine) {
   EXPECT_EQ(sink_->bytes, "{\"error\":\"The server failed to answer this request.\"}\n");
 }
 
-TEST_F(HttpExchangeTest, GoneIsToldOnceAndEndsEverything) {
+TEST_F(HttpExchangeTest, GoneNotifiesOnceAndDropsFurtherOutput) {
   int gone = 0;
   exchange_->on_gone([&gone, held = exchange_] { ++gone; });
   exchange_->begin_events();
@@ -131,7 +131,7 @@ TEST_F(HttpExchangeTest, GoneIsToldOnceAndEndsEverything) {
   EXPECT_EQ(exchange_.use_count(), 1);
 }
 
-TEST_F(HttpExchangeTest, WhoAsksLateIsToldByTheReactor) {
+TEST_F(HttpExchangeTest, LateHandlersAreNotifiedByTheReactor) {
   int gone = 0;
   sink_->state->set_gone();
   exchange_->on_gone([&] { ++gone; });
@@ -140,7 +140,7 @@ TEST_F(HttpExchangeTest, WhoAsksLateIsToldByTheReactor) {
   EXPECT_EQ(gone, 1);
 }
 
-TEST_F(HttpExchangeTest, WhoAsksAfterTheServersDeathIsToldAtOnce) {
+TEST_F(HttpExchangeTest, HandlersSetAfterTheServersEndAreNotifiedAtOnce) {
   int gone = 0;
   sink_->state->set_gone();
   mailbox_->close();
@@ -150,7 +150,7 @@ TEST_F(HttpExchangeTest, WhoAsksAfterTheServersDeathIsToldAtOnce) {
 
 // The exchange falls short on another thread while the reactor takes its output, that is, in the
 // same turn.
-TEST_F(HttpExchangeTest, WhoFallsShortWhileTakenIsToldThoughAllWasWritten) {
+TEST_F(HttpExchangeTest, FallingShortWhileTakenNotifiesThoughAllWasWritten) {
   int gone = 0;
   exchange_->on_gone([&] { ++gone; });
   exchange_->begin_events();
@@ -189,7 +189,7 @@ TEST_F(HttpExchangeTest, ABodyThatIsReadCountsAsLongAsItsLease) {
   EXPECT_EQ(budget_->used(), 0u);
 }
 
-TEST_F(HttpExchangeTest, WhatAnAnswerTakesIsCountedUntilItIsWritten) {
+TEST_F(HttpExchangeTest, CountsAnAnswersBytesUntilTheyAreWritten) {
   EXPECT_TRUE(exchange_->hold(90'000));
   EXPECT_FALSE(exchange_->hold(20'000));
   EXPECT_EQ(replies_->used(), 90'000u);
@@ -207,7 +207,7 @@ TEST_F(HttpExchangeTest, SmallAnswersAlwaysHaveRoom) {
   EXPECT_FALSE(exchange_->hold(10'000));
 }
 
-TEST_F(HttpExchangeTest, WhatWaitsOfAStreamIsCounted) {
+TEST_F(HttpExchangeTest, CountsUnsentBytesOfAStream) {
   exchange_->begin_events();
   exchange_->send("abcde");
   EXPECT_EQ(replies_->used(), 5u);

@@ -36,7 +36,7 @@ TEST(HttpFramingTest, ReadsAHead) {
   EXPECT_TRUE(head.has_body());
 }
 
-TEST(HttpFramingTest, LengthsAreToldOnce) {
+TEST(HttpFramingTest, RefusesContradictoryLengths) {
   auto with = [](std::string_view fields) { return status_of(block("POST / HTTP/1.1", fields)); };
   EXPECT_EQ(with("Transfer-Encoding: Chunked\r\n"), 200u);
   EXPECT_EQ(with("Transfer-Encoding: chunked\r\nContent-Length: 1\r\n"), 400u);
@@ -94,7 +94,7 @@ TEST(HttpFramingTest, AbsoluteTargets) {
   }
 }
 
-TEST(HttpFramingTest, WishesInWhateverOrder) {
+TEST(HttpFramingTest, FieldsComeInAnyOrder) {
   for (const char* fields : {"Connection: close\r\nExpect: 100-continue\r\n",
                              "Expect: 100-continue\r\nConnection: close\r\n"}) {
     HttpHead head;

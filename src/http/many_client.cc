@@ -19,7 +19,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kReadyAtOnce = 512;
-constexpr long kMostConnectMs = 10000;  // milliseconds for finding and connecting to the server
+constexpr long kMaxConnectMs = 10000;  // milliseconds for finding and connecting to the server
 
 void allow_descriptors() {
   rlimit limit{};
@@ -83,7 +83,7 @@ void ManyClient::find_address(const std::string& origin) {
   handle.prepare(request);
   handle.set(CURLOPT_PROXY, "");
   handle.set(CURLOPT_CONNECT_ONLY, 1L);
-  handle.set(CURLOPT_CONNECTTIMEOUT_MS, kMostConnectMs);
+  handle.set(CURLOPT_CONNECTTIMEOUT_MS, kMaxConnectMs);
   CURLcode code = curl_easy_perform(handle.get());
   if (code != CURLE_OK) {
     fail(ErrorCode::kResource, "no server answers at {}: {}", origin, handle.problem(code));

@@ -123,7 +123,7 @@ TEST(ManyClient, BodiesOfThreeKinds) {
   EXPECT_EQ(rest.failure, "");
 }
 
-TEST(ManyClient, TellsWhatIsCutShortFromWhatIsNoHttp) {
+TEST(ManyClient, DistinguishesCutRepliesFromMalformedOnes) {
   for (const char* cut : {"", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc",
                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"}) {
     EXPECT_EQ(ask(cut).failure, "cut short") << cut;

@@ -47,9 +47,9 @@ class LatentCommands {
       : layers_(layers),
         commands_(layers.commands_),
         block_(block),
-        latent_(block.latent_length),
-        turned_(block.rope.n_rot),
-        straight_(block.key_length - block.rope.n_rot),
+        kv_lora_rank_(block.kv_lora_rank),
+        rope_length_(block.rope.n_rot),
+        nope_length_(block.key_length - block.rope.n_rot),
         key_(weight(block.key_up)),
         value_(weight(block.value_up)),
         absorbed_(absorbed_sizes()),
@@ -75,8 +75,8 @@ class LatentCommands {
   };
   // The bytes that one head takes for absorbed rows.
   struct AbsorbedSizes {
-    uint64_t straight, query, mix, mix_act, edges;
-    uint64_t all() const { return straight + query + mix + mix_act + edges; }
+    uint64_t nope, query, mix, mix_act, edges;
+    uint64_t all() const { return nope + query + mix + mix_act + edges; }
   };
   // The products of heads by their parts of a weight. Activations and results lie evenly apart.
   struct HeadProducts {
@@ -92,7 +92,7 @@ class LatentCommands {
 
   const Weight& weight(WeightId id) const { return layers_.weights_.model().weights().matrix(id); }
   uint32_t step_rows() const { return layers_.step_.rows(); }
-  uint32_t query_head() const { return round_up(latent_, kPanelRows); }  // floats
+  uint32_t query_head() const { return round_up(kv_lora_rank_, kPanelRows); }  // floats
 
   ValueId project_down(ValueId input, ValueId* low_queries);
   uint32_t query_heads(uint32_t heads) const;
@@ -134,7 +134,7 @@ class LatentCommands {
   AcceleratorLayers& layers_;
   PassCommands& commands_;
   const LatentBlock& block_;
-  const uint32_t latent_, turned_, straight_;
+  const uint32_t kv_lora_rank_, rope_length_, nope_length_;
   const Weight &key_, &value_;
   const AbsorbedSizes absorbed_;
   const uint64_t expanded_bytes_;  // of a head
@@ -163,16 +163,17 @@ Partials LatentCommands::make(ValueId input) {
   if (layers_.filled_) return partials;
   for (uint32_t s : shards) {
     const Shard& shard = key_.shards[s];
-    const UnitRange heads{shard.row0 / latent_, (shard.row0 + shard.spec.rows) / latent_};
+    const UnitRange heads{shard.row0 / kv_lora_rank_,
+                          (shard.row0 + shard.spec.rows) / kv_lora_rank_};
     const ValueId out = layers_.add_value(heads.size() * block_.value_length);
     const uint32_t at_once = query_heads(heads.size());
     const Place queries =
-        commands_.value(uint64_t{step_rows()} * most_columns(at_once * block_.key_length) * kFloat);
+        commands_.value(uint64_t{step_rows()} * max_columns(at_once * block_.key_length) * kFloat);
     const Place work =
         commands_.value(kAbsorbedHeads * absorbed_.all() + expanded_heads(heads) * expanded_bytes_);
     for_heads(heads, at_once, [&](UnitRange some) {
       const FloatRows rows = queries_of(low, s, some, queries);
-      turn(part_of(rows, 0, straight_), some.size(), block_.key_length, true);
+      turn(part_of(rows, 0, nope_length_), some.size(), block_.key_length, true);
       const uint32_t before = some.begin - heads.begin;
       attend({s, some, rows,
               part_of(layers_.values_[out].rows, 0, uint64_t{before} * block_.value_length), work});
@@ -189,8 +190,8 @@ ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
   if (block_.query_down) {
     *low_queries = layers_.linear(input, {block_.query_down, {}}, 0, false);
   }
-  norm_in_place(latents, block_.latent_norm, latent_, true);
-  turn(part_of(layers_.values_[latents].rows, 0, latent_), 1, turned_, false);
+  norm_in_place(latents, block_.latent_norm, kv_lora_rank_, true);
+  turn(part_of(layers_.values_[latents].rows, 0, kv_lora_rank_), 1, rope_length_, false);
   if (block_.query_down) {
     norm_in_place(*low_queries, *block_.query_norm, layers_.values_[*low_queries].width, false);
   }
@@ -254,14 +255,15 @@ void LatentCommands::turn(const FloatRows& x, uint32_t heads, uint32_t apart, bo
                          .heads = heads,
                          .head_stride = apart,
                          .cos = angles,
-                         .sin = angles + uint64_t{step_rows()} * (turned_ / 2) * kFloat,
-                         .n_rot = turned_,
+                         .sin = angles + uint64_t{step_rows()} * (rope_length_ / 2) * kFloat,
+                         .n_rot = rope_length_,
                          .layout = block_.rope.layout},
                 ordered);
 }
 
 LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t count) const {
-  const KvPages pages = layers_.pages_->pages->of(s, layers_.layer_, latent_ + turned_, 0);
+  const KvPages pages =
+      layers_.pages_->pages->of(s, layers_.layer_, kv_lora_rank_ + rope_length_, 0);
   return {.at = pages.at + first_page * pages.stride,
           .stride = pages.stride,
           .count = count,
@@ -289,12 +291,12 @@ LatentCommands::AbsorbedSizes LatentCommands::absorbed_sizes() const {
   const auto act = [&](const Weight& by, uint32_t k) {
     return aligned(act_bytes(act_format_for(by.shards[0].spec.kind), step_rows(), k));
   };
-  const uint32_t edge = std::max(most_columns(latent_), most_columns(block_.value_length));
-  const bool whole = latent_ % kPanelRows == 0 && block_.value_length % kPanelRows == 0;
-  return {.straight = act(key_, straight_),
+  const uint32_t edge = std::max(max_columns(kv_lora_rank_), max_columns(block_.value_length));
+  const bool whole = kv_lora_rank_ % kPanelRows == 0 && block_.value_length % kPanelRows == 0;
+  return {.nope = act(key_, nope_length_),
           .query = aligned(rows * query_head() * kFloat),
-          .mix = aligned(rows * latent_ * kFloat),
-          .mix_act = act(value_, latent_),
+          .mix = aligned(rows * kv_lora_rank_ * kFloat),
+          .mix_act = act(value_, kv_lora_rank_),
           .edges = whole ? 0 : aligned(rows * edge * kFloat)};
 }
 
@@ -319,33 +321,33 @@ std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const 
 // keys and values are made.
 void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which, UnitRange heads) {
   const uint32_t rows = which.rows, first = which.first, n = heads.size();
-  const Place straight = of.work, query = straight + kAbsorbedHeads * absorbed_.straight;
+  const Place nope = of.work, query = nope + kAbsorbedHeads * absorbed_.nope;
   const Place mix = query + kAbsorbedHeads * absorbed_.query;
   const Place mix_act = mix + kAbsorbedHeads * absorbed_.mix;
   const Place edges = mix_act + kAbsorbedHeads * absorbed_.mix_act;
   const FloatRows own = part_of(of.queries, first, of.column(heads.begin, block_.key_length));
   const FloatRows absorbed{query, uint64_t{n} * query_head()};
-  const FloatRows mixes{mix, uint64_t{n} * latent_};
+  const FloatRows mixes{mix, uint64_t{n} * kv_lora_rank_};
 
-  quantize(own, block_.key_length, straight_, rows, heads, key_, straight, absorbed_.straight);
-  multiply(of, heads, rows,
-           {key_, latent_, straight, absorbed_.straight, absorbed, query_head(), edges,
-            absorbed_.edges});
+  quantize(own, block_.key_length, nope_length_, rows, heads, key_, nope, absorbed_.nope);
+  multiply(
+      of, heads, rows,
+      {key_, kv_lora_rank_, nope, absorbed_.nope, absorbed, query_head(), edges, absorbed_.edges});
   commands_.add(LatentAttendCall{
       .q = absorbed,
-      .turned = part_of(own, 0, straight_),
+      .q_rope = part_of(own, 0, nope_length_),
       .q_head = query_head(),
-      .turned_head = block_.key_length,
+      .rope_head = block_.key_length,
       .rows_of = layers_.rows_seen(Mask::kCausal, 0) + uint64_t{first} * sizeof(PagedRow),
       .rows = rows,
       .positions = which.positions,
       .seen = which.seen,
       .heads = n,
-      .latent_length = latent_,
+      .kv_lora_rank = kv_lora_rank_,
       .scale = block_.scale,
       .pages = all_pages(of.shard),
       .out = mixes});
-  quantize(mixes, latent_, latent_, rows, heads, value_, mix_act, absorbed_.mix_act);
+  quantize(mixes, kv_lora_rank_, kv_lora_rank_, rows, heads, value_, mix_act, absorbed_.mix_act);
   const uint32_t length = block_.value_length;
   multiply(
       of, heads, rows,
@@ -402,8 +404,8 @@ KvPages LatentCommands::expanded_pages(uint32_t heads, uint32_t count, Place at)
 // Returns the bytes of a head: keys and values of a whole context, and the matrices that make them.
 uint64_t LatentCommands::expanded_head_bytes() const {
   return pages_for(layers_.context_) * expanded_pages(1, 0, {}).stride +
-         aligned(uint64_t{latent_} * straight_ * kFloat) +
-         aligned(uint64_t{latent_} * block_.value_length * kFloat) + 2 * kWorkAlign;
+         aligned(uint64_t{kv_lora_rank_} * nope_length_ * kFloat) +
+         aligned(uint64_t{kv_lora_rank_} * block_.value_length * kFloat) + 2 * kWorkAlign;
 }
 
 uint32_t LatentCommands::expanded_heads(UnitRange heads) const {
@@ -415,7 +417,7 @@ uint32_t LatentCommands::expanded_heads(UnitRange heads) const {
 // that a text's rows see, whatever chunks the cores would compute them in.
 void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
   Place work = of.work + kAbsorbedHeads * absorbed_.all();
-  const FloatRows key = matrix_rows(of, key_, heads, latent_, &work, true);
+  const FloatRows key = matrix_rows(of, key_, heads, kv_lora_rank_, &work, true);
   const FloatRows value = matrix_rows(of, value_, heads, block_.value_length, &work, false);
   for (size_t t = 0; t < layers_.step_.items.size(); ++t) {
     const StepItem& item = layers_.step_.items[t];
@@ -425,7 +427,7 @@ void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
     commands_.add(LatentExpandCall{
         .from = pages_of(of.shard, layers_.pages_->first_pages[t], pages_for(positions)),
         .positions = positions,
-        .latent_length = latent_,
+        .kv_lora_rank = kv_lora_rank_,
         .key = key,
         .value = value,
         .to = to});
@@ -480,7 +482,7 @@ Place LatentCommands::numbers() {
     for (const Block& block : layer.blocks) {
       const auto* of = std::get_if<LatentBlock>(&block.body);
       if (of == nullptr) continue;
-      most = std::max(most, of->heads * std::max(of->latent_length, of->value_length));
+      most = std::max(most, of->heads * std::max(of->kv_lora_rank, of->value_length));
     }
   }
   std::vector<uint32_t> rows(most);

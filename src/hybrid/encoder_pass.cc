@@ -13,7 +13,7 @@ namespace hearth {
 namespace {
 
 // The seconds without the end of a block after which the accelerator counts as hung.
-constexpr double kMostSeconds = 20;
+constexpr double kMaxSeconds = 20;
 
 const Model& computable(const Model& model) {
   const std::string why = why_no_pass(model.spec());
@@ -66,7 +66,7 @@ void EncoderPass::run(const StepView& step) {
   accelerator_->submit(made.commands.placed_in(in, done_));
   for (uint64_t left = made.commands.moments(); left > 0; --left) {
     ++done_.value;
-    accelerator_->wait(done_, kMostSeconds);
+    accelerator_->wait(done_, kMaxSeconds);
   }
   const Place last = made.commands.place_in(in, made.last.at);
   const uint64_t stride = made.last.stride;

@@ -71,7 +71,7 @@ void PassCommands::begin_stage(const LayerPart& part) {
   stages_.push_back({part, list_.commands.size()});
 }
 
-uint64_t PassLayout::least_piece() const {
+uint64_t PassLayout::min_piece() const {
   uint64_t most = kPlaceAlign;
   for (const Slot& slot : slots) most = std::max(most, round_up(slot.bytes, kPlaceAlign));
   return most;
@@ -104,7 +104,7 @@ std::vector<ActivationValue> PassCommands::lifetimes(const Place& kept) const {
 const PassLayout& PassCommands::lay_out(uint64_t piece_bytes, const Place& kept) {
   layout_ = {};
   for (uint64_t bytes : bytes_) layout_.slots.push_back({0, 0, bytes});
-  const uint64_t piece = std::max(piece_bytes / kPlaceAlign * kPlaceAlign, layout_.least_piece());
+  const uint64_t piece = std::max(piece_bytes / kPlaceAlign * kPlaceAlign, layout_.min_piece());
   const ActivationPlan plan = plan_activations(lifetimes(kept), piece);
   layout_.pieces.assign(plan.pieces.begin(), plan.pieces.end());
   for (size_t i = 0; i < bytes_.size(); ++i) {

@@ -38,7 +38,7 @@ struct PassLayout {
   std::vector<uint64_t> pieces;  // bytes of each
 
   // Returns the length of the shortest piece that every value fits into.
-  uint64_t least_piece() const;
+  uint64_t min_piece() const;
 };
 
 class PassCommands {

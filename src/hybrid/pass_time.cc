@@ -27,9 +27,9 @@ PassTarget only_timed(PassTarget target) {
 std::optional<double> prefix_token_seconds(const PassTarget& target, const MeasuredAccelerator& gpu,
                                            const StreamPlan& plan, const TimedOptions& options,
                                            uint32_t rows, double alone) {
-  constexpr uint32_t kMostBefore = 4096;
+  constexpr uint32_t kMaxPrefix = 4096;
   uint32_t pages =
-      target.context < rows ? 0 : std::min(target.context - rows, kMostBefore) / kPagePositions;
+      target.context < rows ? 0 : std::min(target.context - rows, kMaxPrefix) / kPagePositions;
   for (; pages > 0; pages /= 2) {
     const uint32_t before = pages * kPagePositions;
     try {
@@ -107,7 +107,7 @@ StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator
   const std::vector<double> least = seconds_of(target, gpu, longest, timed, rows);
   StreamPlanOptions shorter = options;
   shorter.rows = longest.rows;
-  for (uint32_t ring = kLeastRing; ring < longest.experts; ring *= 2) {
+  for (uint32_t ring = kMinRing; ring < longest.experts; ring *= 2) {
     shorter.experts = ring;
     shorter.kept = longest.kept;
     const StreamPlan plan = plan_stream(target, gpu.facts, shorter);
@@ -164,7 +164,7 @@ bool sooner(const PromptTimes& one, const PromptTimes& other) {
 std::vector<uint32_t> prompt_lengths(const PassTarget& target) {
   const uint64_t room = uint64_t{target.kv->page_count()} * kPagePositions;
   const auto longest =
-      static_cast<uint32_t>(std::min<uint64_t>({target.context, room, kMostPassRows}));
+      static_cast<uint32_t>(std::min<uint64_t>({target.context, room, kMaxPassRows}));
   std::vector<uint32_t> lengths;
   for (uint32_t length = kFewRows; length < longest; length *= 2) lengths.push_back(length);
   lengths.push_back(longest);
@@ -185,7 +185,7 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
       more.rows = std::min(2 * best.rows, lengths.back());
       const StreamPlan plan = plan_ring_by_time(target, gpu, more, timed);
       PromptTimes times = prompt_times(target, gpu, plan, timed, lengths);
-      if (times.longest_layer > kMostLayerSeconds / 4 || !sooner(times, least)) break;
+      if (times.longest_layer > kMaxLayerSeconds / 4 || !sooner(times, least)) break;
       best = plan;
       least = std::move(times);
     }
@@ -228,7 +228,7 @@ double PassTime::seconds(uint32_t rows) const {
 double PassTime::prefix_seconds(uint32_t rows, uint32_t before) const {
   if (before == 0 || prefixes_.empty()) return 0;
   const double more = value_at(prefixes_, rows) * before;
-  return (seconds(rows) + more) / layers_ > kMostLayerSeconds ? kNever : more;
+  return (seconds(rows) + more) / layers_ > kMaxLayerSeconds ? kNever : more;
 }
 
 }  // namespace hearth

@@ -152,7 +152,7 @@ void PrefillPass::reserve() {
 const PassMemory::Fit& PrefillPass::fit_for(uint32_t rows) {
   size_t halved = 0;
   const auto rows_of = [&](size_t times) { return plan_.rows >> times; };
-  while (rows <= rows_of(halved + 1) && rows_of(halved + 1) >= kLeastPassRows) ++halved;
+  while (rows <= rows_of(halved + 1) && rows_of(halved + 1) >= kMinPassRows) ++halved;
   if (halved >= fits_.size()) fits_.resize(halved + 1);
   std::optional<PassMemory::Fit>& fit = fits_[halved];
   if (!fit) {
@@ -213,7 +213,7 @@ class PrefillPass::Run {
   void drop_unwanted(uint64_t submitted);
   void let_go(uint64_t ended);
   bool any_live() const { return std::ranges::find(live_, true) != live_.end(); }
-  void wait_for(uint64_t freed) { of_.accelerator_->wait({of_.freed_, freed}, kMostLayerSeconds); }
+  void wait_for(uint64_t freed) { of_.accelerator_->wait({of_.freed_, freed}, kMaxLayerSeconds); }
 
   struct Leaving {
     size_t text;
@@ -412,8 +412,8 @@ void PrefillPass::Run::go() {
 
 // Copies for layers that are no longer computed must end as well.
 void PrefillPass::wait_for_all() {
-  accelerator_->wait({freed_, computed_}, kMostLayerSeconds);
-  accelerator_->wait({loaded_, loads_}, kMostLayerSeconds);
+  accelerator_->wait({freed_, computed_}, kMaxLayerSeconds);
+  accelerator_->wait({loaded_, loads_}, kMaxLayerSeconds);
 }
 
 void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {

@@ -31,7 +31,7 @@
 namespace hearth {
 
 // The seconds without the end of a layer after which the accelerator counts as hung.
-inline constexpr double kMostLayerSeconds = 20;
+inline constexpr double kMaxLayerSeconds = 20;
 
 class PrefillPass : public PassRunner {
  public:
@@ -44,7 +44,7 @@ class PrefillPass : public PassRunner {
 
   PassRoom room() const override { return {plan_.rows, plan_.pages}; }
   // Throws Error (kResource) where the accelerator is lost. It counts as lost when no layer has
-  // ended for kMostLayerSeconds.
+  // ended for kMaxLayerSeconds.
   void run(std::span<const PassText> texts, PassWatch& watch) override;
   bool ended() const override { return ended_; }
   uint32_t kept_layers() const override { return plan_.kept; }
@@ -98,7 +98,7 @@ class PrefillPass : public PassRunner {
     Place berth;
   };
   std::vector<LoadList> load_lists_;
-  // By how often the plan's rows are halved. Each is made before its first pass.
+  // Layouts by the number of times that the plan's rows are halved. Each is made before its first
   std::vector<std::optional<PassMemory::Fit>> fits_;
   uint32_t copy_queue_ = 0;
   uint64_t copied_bytes_ = 0;

@@ -28,7 +28,7 @@ class NoWeights : public PassWeights {
  public:
   NoWeights(const Model& model, const StreamedRoom& room) : PassWeights(model) {
     for (uint32_t layer = 0; layer < model.spec().layers.size(); ++layer) {
-      batches_.push_back(expert_batches(model, layer, room.most_experts(layer)));
+      batches_.push_back(expert_batches(model, layer, room.max_experts(layer)));
     }
   }
   ShardPlace shard(const Weight& weight, uint32_t s) const override {
@@ -164,7 +164,7 @@ class Planner {
     if (of_kept.pieces > 0) plan.kept_batch = batch_of(of_kept, of_kept.segment, rows);
     if (most.pieces > 0) {
       // The ring needs no more berths than there are pieces, and two batches at least.
-      ring = std::min(ring, std::max(pieces_from(kept), kLeastRing));
+      ring = std::min(ring, std::max(pieces_from(kept), kMinRing));
       plan.expert_batch = batch_of(most, std::max(ring / 2, 1u), rows);
       plan.expert_bytes = most.largest;
       plan.experts = std::max(ring / plan.expert_batch, 1u) * plan.expert_batch;
@@ -172,8 +172,8 @@ class Planner {
     }
     const RowMemory of_rows = row_memory(plan);
     plan.pass_bytes = of_rows.bytes + plan.page_bytes + vectors_;
-    plan.least_piece =
-        std::max({of_rows.least_piece, plan.page_bytes, largest_layer(runs_, 0),
+    plan.min_piece =
+        std::max({of_rows.min_piece, plan.page_bytes, largest_layer(runs_, 0),
                   plan.expert_bytes * plan.expert_batch, of_kept.largest * plan.kept_batch});
     for (uint32_t layer = 0; layer < kept; ++layer) {
       plan.kept_bytes += runs_[layer].bytes + experts_[layer].bytes;
@@ -191,7 +191,7 @@ class Planner {
 
   bool has_memory(const StreamPlan& plan) const { return plan.bytes() <= memory_; }
   bool has_pieces(const StreamPlan& plan) const {
-    return plan.least_piece <= facts_.allocation_bytes;
+    return plan.min_piece <= facts_.allocation_bytes;
   }
   bool fits(const StreamPlan& plan) const { return has_memory(plan) && has_pieces(plan); }
 
@@ -208,19 +208,19 @@ class Planner {
          "buffers{} need {}, {} of it in one piece, but {} has only {} free, at most {} of it in "
          "one piece: use a GPU with more memory, a shorter context, or fewer rows{} or layers",
          plan.rows, bytes_text(plan.page_bytes), target_.context, plan.kept, plan.berths, buffers,
-         bytes_text(plan.bytes()), bytes_text(plan.least_piece), facts_.name, bytes_text(memory_),
-         bytes_text(facts_.allocation_bytes), plan.experts > kLeastRing ? ", experts" : "");
+         bytes_text(plan.bytes()), bytes_text(plan.min_piece), facts_.name, bytes_text(memory_),
+         bytes_text(facts_.allocation_bytes), plan.experts > kMinRing ? ", experts" : "");
   }
 
  private:
   // The memory that values and inputs take.
   struct RowMemory {
     uint64_t bytes = 0;
-    uint64_t least_piece = 0;  // of the longest one
+    uint64_t min_piece = 0;  // of the longest one
 
     void grow_to(const RowMemory& other) {
       bytes = std::max(bytes, other.bytes);
-      least_piece = std::max(least_piece, other.least_piece);
+      min_piece = std::max(min_piece, other.min_piece);
     }
   };
 
@@ -231,7 +231,7 @@ class Planner {
     const PassLayout& layout = commands.lay_out(facts_.allocation_bytes);
     const uint64_t inputs = commands.held_bytes() + commands.made_bytes();
     return {std::accumulate(layout.pieces.begin(), layout.pieces.end(), inputs),
-            std::max({layout.least_piece(), commands.held_bytes(), commands.made_bytes()})};
+            std::max({layout.min_piece(), commands.held_bytes(), commands.made_bytes()})};
   }
 
   // Whether both kept and streamed layers have experts, in batches of different sizes.
@@ -281,17 +281,17 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options) {
   Planner planner(target, facts, options);
   const uint32_t layers = planner.layers(), kept = std::min(options.kept.value_or(0), layers);
-  const uint32_t ring = options.experts.value_or(kLeastRing);
+  const uint32_t ring = options.experts.value_or(kMinRing);
   const bool asked = options.rows != 0;
   // A pass never has more tokens than the KV pages hold.
   const uint64_t useful =
-      std::max<uint64_t>(kLeastPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
+      std::max<uint64_t>(kMinPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
   const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));
   StreamPlan plan = planner.of(asked ? options.rows : most, kept, ring);
   uint64_t no_piece = 0;
-  while (!asked && !planner.fits(plan) && plan.rows > kLeastPassRows) {
-    no_piece = planner.has_memory(plan) ? plan.least_piece : 0;
-    plan = planner.of(std::max(kLeastPassRows, plan.rows / 2), kept, ring);
+  while (!asked && !planner.fits(plan) && plan.rows > kMinPassRows) {
+    no_piece = planner.has_memory(plan) ? plan.min_piece : 0;
+    plan = planner.of(std::max(kMinPassRows, plan.rows / 2), kept, ring);
   }
   if (!planner.fits(plan)) planner.refuse(plan);
   const uint32_t all = planner.largest(kept, layers).pieces;
@@ -327,7 +327,7 @@ PassKernels pass_kernels(const PassTarget& target) {
   const auto add = [](auto* all, const auto& one) {
     if (std::ranges::count(*all, one) == 0) all->push_back(one);
   };
-  PassCommands commands = commands_of(target, kLeastPassRows, {.expert_batch = UINT32_MAX});
+  PassCommands commands = commands_of(target, kMinPassRows, {.expert_batch = UINT32_MAX});
   commands.lay_out(UINT64_MAX);
   for (const PassCommands::Stage& stage : commands.stages_in({0, 1, {2}})) {
     for (const Command& command : stage.list.commands) {

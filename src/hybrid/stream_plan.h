@@ -38,8 +38,8 @@ struct StreamPlan {
   uint32_t berths = 0;  // for the other layers; 0: all layers are kept
   // berth_bytes is the size of one berth.
   uint64_t pass_bytes = 0, kept_bytes = 0, berth_bytes = 0;
-  uint64_t page_bytes = 0;   // the part of pass_bytes that KV pages take
-  uint64_t least_piece = 0;  // length of the longest value, pages or berth: each needs one buffer
+  uint64_t page_bytes = 0;  // the part of pass_bytes that KV pages take
+  uint64_t min_piece = 0;   // length of the longest value, pages or berth: each needs one buffer
   // The bytes of the one buffer that twice as many rows would need, where memory has room for them
   // but a buffer may not be that long; else 0.
   uint64_t no_piece = 0;
@@ -84,9 +84,9 @@ struct StreamPlanOptions {
   bool operator==(const StreamPlanOptions&) const = default;
 };
 
-inline constexpr uint32_t kLeastPassRows = 64, kMostPassRows = 65536;
-inline constexpr uint32_t kMostBerths = 1024;
-inline constexpr uint32_t kLeastRing = 2, kMostRing = 65536;
+inline constexpr uint32_t kMinPassRows = 64, kMaxPassRows = 65536;
+inline constexpr uint32_t kMaxBerths = 1024;
+inline constexpr uint32_t kMinRing = 2, kMaxRing = 65536;
 // A pass with more rows may take a small GPU longer for a layer of a large model than the 20 s
 // after which it counts as lost. plan_stream_by_time() takes more where that is known to be far.
 inline constexpr uint32_t kUsualPassRows = 8192;

@@ -33,7 +33,7 @@ void StreamedWeights::lay_out_parts(const Model& model) {
   for (uint32_t layer = 0; layer < rest.size(); ++layer) {
     std::vector<Held>& parts = parts_.emplace_back();
     parts.push_back({rest[layer].runs, {}});
-    batches_.push_back(expert_batches(model, layer, room_.most_experts(layer)));
+    batches_.push_back(expert_batches(model, layer, room_.max_experts(layer)));
     for (const ExpertBatch& batch : batches_.back()) {
       parts.push_back({{{batch.shard, batch.first, batch.bytes, 0}}, {}});
     }

@@ -30,7 +30,7 @@ struct StreamedRoom {
   uint32_t ring = 0, expert_batch = 0;  // berths for batches, and the most experts of a batch
   uint32_t kept_batch = 0;              // the most experts of a batch in kept layers
 
-  uint32_t most_experts(uint32_t layer) const {
+  uint32_t max_experts(uint32_t layer) const {
     return std::max(layer < kept ? kept_batch : expert_batch, 1u);
   }
 };

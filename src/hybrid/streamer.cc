@@ -17,8 +17,8 @@ namespace hearth {
 
 uint32_t StreamRule::step() const {
   // Longer steps would leave the cores more work than a pass costs them.
-  constexpr uint32_t kMostPages = 8;
-  return std::clamp(threshold / kPagePositions, 1U, kMostPages) * kPagePositions;
+  constexpr uint32_t kMaxPages = 8;
+  return std::clamp(threshold / kPagePositions, 1U, kMaxPages) * kPagePositions;
 }
 
 uint32_t StreamRule::positions(uint32_t prompt) const {
@@ -242,7 +242,7 @@ void Streamer::remake() {
     next_try_ = options_.clock() + options_.retry_seconds;
     return;
   }
-  if (options_.tell) options_.tell("the GPU works again: prompts are streamed through it");
+  if (options_.warn) options_.warn("the GPU works again: prompts are streamed through it");
 }
 
 uint32_t Streamer::tokens_of(const Texts& texts) {
@@ -327,15 +327,15 @@ void Streamer::run_pass(const Texts& texts) {
   }
   options_.on_done();
   if (trouble) give_up(trouble);
-  if (outcome == Outcome::kLost && options_.tell) {
-    options_.tell("some KV cache pages stay unused, as the GPU may still write to them");
+  if (outcome == Outcome::kLost && options_.warn) {
+    options_.warn("some KV cache pages stay unused, as the GPU may still write to them");
   }
 }
 
 // Plans the next attempt to make a runner, and tells the user about the failure.
 void Streamer::give_up(const std::exception_ptr& trouble) {
   next_try_ = options_.clock() + options_.retry_seconds;
-  if (!options_.tell) return;
+  if (!options_.warn) return;
   try {
     std::rethrow_exception(trouble);
   } catch (const std::exception& error) {
@@ -344,7 +344,7 @@ void Streamer::give_up(const std::exception_ptr& trouble) {
                     ", so results for prompts of {} tokens and more may differ in the last bits",
                     rule_->threshold)
               : "";
-    options_.tell(
+    options_.warn(
         fmt::format("the GPU is not used any more, and the cores compute all prompts{}: {}", bits,
                     error.what()));
   }

@@ -89,7 +89,7 @@ struct StreamerOptions {
   double retry_seconds = 60;           // between attempts after a failure, at least
   std::function<void()> on_done = {};  // called by its thread when a prompt ends
   // Called by the streamer's thread with a sentence on what happened to the accelerator.
-  std::function<void(const std::string&)> tell = {};
+  std::function<void(const std::string&)> warn = {};
   // Returns the predicted seconds of a pass over so many rows; empty: not known.
   std::function<double(uint32_t rows)> predicted_seconds = {};
   // Returns the seconds that `before` tokens of a text before these rows add to a pass; empty:

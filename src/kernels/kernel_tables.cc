@@ -84,13 +84,13 @@ void KernelTables::take_defaults(const ProcessorSchedules::Level& level, PackKin
   for (const ScheduleEntry& entry : level.entries) {
     if (entry.product.kind != kind || !entry.product.is_any()) continue;
     check_default(level.isa, entry, *gemm.menu);
-    if (!defaults.empty() && defaults.back().most_rows >= entry.most_rows) {
+    if (!defaults.empty() && defaults.back().max_rows >= entry.max_rows) {
       refuse(level.isa, kind, "their rows do not ascend");
     }
-    defaults.push_back({entry.most_rows, entry.schedule});
+    defaults.push_back({entry.max_rows, entry.schedule});
   }
   if (defaults.empty()) return;
-  defaults.back().most_rows = kAnyRows;
+  defaults.back().max_rows = kAnyRows;
   gemm.defaults = defaults_.emplace_back(std::move(defaults));
 }
 

@@ -48,7 +48,7 @@ std::vector<ProcessorSchedules> behind_all(const std::vector<ProcessorSchedules>
 std::string rows_text(const GemmKernel& gemm) {
   std::string text;
   for (const RowsDefault& of : gemm.defaults) {
-    text += schedule_text({{}, of.most_rows, of.schedule}) + "\n";
+    text += schedule_text({{}, of.max_rows, of.schedule}) + "\n";
   }
   return text;
 }
@@ -60,7 +60,7 @@ TEST(KernelTables, AKernelHasADefaultForAllRows) {
     EXPECT_TRUE(kernels.products.empty());
     for (size_t kind = 0; kind < kPackKinds; ++kind) {
       EXPECT_EQ(kernels.gemm[kind].fn, level->gemm[kind].fn);
-      EXPECT_EQ(kernels.gemm[kind].defaults.back().most_rows, kAnyRows);
+      EXPECT_EQ(kernels.gemm[kind].defaults.back().max_rows, kAnyRows);
     }
   }
 }
@@ -103,7 +103,7 @@ TEST(KernelTables, SchedulesAreOfALevelAndOfThoseWithItsKernels) {
   EXPECT_EQ(tables.at(Isa::kReference).attend_places, 1u);
 }
 
-TEST(KernelTables, WhatLaterSchedulesSayTakesThePlaceOfAll) {
+TEST(KernelTables, LaterSchedulesReplaceEarlierOnes) {
   const ProcessorSchedules first =
       schedules(at(kLow) + any_line("f32", "4", 64) + any_line("f32", "any", 128) +
                 any_line("q4_0", "any", 256));
@@ -141,7 +141,7 @@ std::string fault_of(const std::string& lines) {
   return "";
 }
 
-TEST(KernelTables, RefuseWhatIsOnNoMenu) {
+TEST(KernelTables, RefuseSchedulesOutsideOfTheMenu) {
   const std::string head =
       fmt::format("the schedules of f32 at ISA level {} are not possible: ", isa_name(kLow));
   EXPECT_EQ(fault_of(any_line("f32", "any", 20000)), head + "prefetch is 20000, not 0 to 16384");

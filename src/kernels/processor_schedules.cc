@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kHead = "hearth-schedules 1";
 constexpr std::string_view kAny = "any";
-constexpr uint32_t kMostNumber = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kMaxNumber = std::numeric_limits<uint32_t>::max();
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -45,12 +45,12 @@ std::optional<ProcessorSchedules::Numbers> numbers_of(std::string_view word) {
   const std::optional<uint32_t> least =
       number_of(all_above ? word.substr(0, word.size() - 1) : word);
   if (!least) return std::nullopt;
-  return ProcessorSchedules::Numbers{*least, all_above ? kMostNumber : *least};
+  return ProcessorSchedules::Numbers{*least, all_above ? kMaxNumber : *least};
 }
 
 std::string numbers_text(const ProcessorSchedules::Numbers& numbers) {
   if (numbers == ProcessorSchedules::Numbers{}) return std::string(kAny);
-  return fmt::format("{}{}", numbers.least, numbers.most == kMostNumber ? "+" : "");
+  return fmt::format("{}{}", numbers.least, numbers.most == kMaxNumber ? "+" : "");
 }
 
 // Replaces a character, to spell a vendor as one word and back: some vendors' names have spaces ("

@@ -41,7 +41,7 @@ TEST(ProcessorSchedules, AreRead) {
   EXPECT_EQ(read.levels[1].attend_places, 0u);
   ASSERT_EQ(read.levels[1].entries.size(), 3u);
   EXPECT_TRUE(read.levels[1].entries[0].product.is_any());
-  EXPECT_EQ(read.levels[1].entries[1].most_rows, kAnyRows);
+  EXPECT_EQ(read.levels[1].entries[1].max_rows, kAnyRows);
   EXPECT_EQ(read.levels[1].entries[2].product, (ProductShape{PackKind::kQ8_0, 4096, 1024, 8}));
 }
 
@@ -57,7 +57,7 @@ TEST(ProcessorSchedules, KindsThatDoAlikeShareALine) {
   EXPECT_EQ(parse_processor_schedules(shared, "text"), parse_processor_schedules(apart, "text"));
 }
 
-TEST(ProcessorSchedules, ComeBackAsTheyWent) {
+TEST(ProcessorSchedules, RoundTrip) {
   const ProcessorSchedules read = parse_processor_schedules(kText, "text");
   const std::string text = processor_schedules_text(read);
   EXPECT_EQ(parse_processor_schedules(text, "text"), read);
@@ -102,7 +102,7 @@ std::string with(const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
 }
 
-TEST(ProcessorSchedules, TellOneFaultInASentence) {
+TEST(ProcessorSchedules, NameOneFaultInASentence) {
   const std::string head = "'zen9.txt' is not a table of schedules: ";
   EXPECT_EQ(fault_of(with("schedules 1", "schedules 2")),
             head + "its first line is not 'hearth-schedules 1'");

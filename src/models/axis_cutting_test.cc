@@ -63,7 +63,7 @@ TEST(CutHeads, ShardsShareKvHeadsThatDoNotDivide) {
 
 // The cut stays coarse: a finer one would give the middle shard copies of both KV heads, and so as
 // much work as one whole KV head with its query heads.
-TEST(CutHeads, NotWhereTheCopiesCostAsMuchAsTheyEven) {
+TEST(CutHeads, DoesNotCutHeadsWhereCopiesCostAsMuch) {
   EXPECT_EQ(cut_evenly(shape(2, 4), 3), (Cut{{4, 0, 4}, {1, 0, 1}}));
   EXPECT_EQ(cut_evenly(shape(3, 4), 4), (Cut{{4, 4, 0, 4}, {1, 1, 0, 1}}));
 }

@@ -78,7 +78,7 @@ struct AttentionBlock {
 struct LatentBlock {
   uint32_t heads = 0;
   uint32_t key_length = 0, value_length = 0;  // of a head
-  uint32_t latent_length = 0;
+  uint32_t kv_lora_rank = 0;
   float scale = 0;
   RopeParams rope;  // of the turned part: n_rot elements
   // The matrix and the norm of low-rank queries, from which `query` makes the heads' queries. None:

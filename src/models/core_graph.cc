@@ -216,9 +216,9 @@ class CoreBuilder : public BlockBuilder {
   Partials make(uint32_t layer, const LatentBlock& block, const Reduced& stream) {
     const Bundle& input = stream.normed;
     const LatentShape shape{.layer = layer,
-                            .latent_length = block.latent_length,
-                            .turned_length = block.rope.n_rot,
-                            .straight_length = block.key_length - block.rope.n_rot,
+                            .kv_lora_rank = block.kv_lora_rank,
+                            .rope_length = block.rope.n_rot,
+                            .nope_length = block.key_length - block.rope.n_rot,
                             .value_length = block.value_length,
                             .scale = block.scale,
                             .rope = block.rope.layout,

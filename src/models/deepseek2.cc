@@ -24,15 +24,15 @@ namespace {
 // length of [c | k_rope] and value_length that of c. Lengths of real heads have keys that end in
 // _mla.
 constexpr HfKey kLatentKeys[] = {
-    hf::count("q_lora_rank", "attention.q_lora_rank", hf::kQueryRank, ModelMost::kWidth),
-    hf::need("kv_lora_rank", "attention.kv_lora_rank", hf::kLatentRank, ModelMost::kLength),
-    hf::need("qk_rope_head_dim", nullptr, hf::kTurned, ModelMost::kLength),
+    hf::count("q_lora_rank", "attention.q_lora_rank", hf::kQLoraRank, ModelMost::kWidth),
+    hf::need("kv_lora_rank", "attention.kv_lora_rank", hf::kKvLoraRank, ModelMost::kLength),
+    hf::need("qk_rope_head_dim", nullptr, hf::kRopeLength, ModelMost::kLength),
     hf::need("qk_nope_head_dim", nullptr, hf::kNopeLength, ModelMost::kLength),
     hf::need("v_head_dim", nullptr, hf::kValueLength, ModelMost::kLength),
     hf::must_be("rope_interleave", true),
     hf::say("attention.head_count_kv", 1, hf::kKvHeads),
     hf::say("attention.key_length", hf::kLatentKey),
-    hf::say("attention.value_length", hf::kLatentRank),
+    hf::say("attention.value_length", hf::kKvLoraRank),
     hf::say("attention.key_length_mla", hf::kLatentHead, hf::kHeadLength),
     hf::say("attention.value_length_mla", hf::kValueLength)};
 
@@ -47,17 +47,17 @@ constexpr auto kDeepseek3Keys = hf::scored_expert_keys(3, 2.5);
 constexpr auto kGlmLiteKeys = hf::scored_expert_keys(1, 1.8);
 
 constexpr HfTensor kLatentTensors[] = {
-    hf::where(hf::kQueryRank,
-              hf::matrix("self_attn.q_a_proj", "attn_q_a", hf::kQueryRank, hf::kWidth)),
-    hf::where(hf::kQueryRank,
-              hf::vector("self_attn.q_a_layernorm", "attn_q_a_norm", hf::kQueryRank)),
-    hf::where(hf::kQueryRank,
-              hf::matrix("self_attn.q_b_proj", "attn_q_b", hf::kQueryRows, hf::kQueryRank)),
+    hf::where(hf::kQLoraRank,
+              hf::matrix("self_attn.q_a_proj", "attn_q_a", hf::kQLoraRank, hf::kWidth)),
+    hf::where(hf::kQLoraRank,
+              hf::vector("self_attn.q_a_layernorm", "attn_q_a_norm", hf::kQLoraRank)),
+    hf::where(hf::kQLoraRank,
+              hf::matrix("self_attn.q_b_proj", "attn_q_b", hf::kQueryRows, hf::kQLoraRank)),
     hf::where(hf::kNoQueryRank,
               hf::matrix("self_attn.q_proj", "attn_q", hf::kQueryRows, hf::kWidth)),
     hf::matrix("self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa", hf::kLatentKey, hf::kWidth),
-    hf::vector("self_attn.kv_a_layernorm", "attn_kv_a_norm", hf::kLatentRank),
-    hf::matrix("self_attn.kv_b_proj", "", hf::kLatentPairRows, hf::kLatentRank, hf::kNone,
+    hf::vector("self_attn.kv_a_layernorm", "attn_kv_a_norm", hf::kKvLoraRank),
+    hf::matrix("self_attn.kv_b_proj", "", hf::kLatentPairRows, hf::kKvLoraRank, hf::kNone,
                HfKind::kLatentPair),
     hf::matrix("self_attn.o_proj", "attn_output", hf::kWidth, hf::kLatentValueRows)};
 

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostTokenTypes = 1u << 16;
+constexpr uint32_t kMaxTokenTypes = 1u << 16;
 
 // Makes the two token types from the first two rows of token_types, since no token has another
 // type. A table of one row may be stored with one dimension.
@@ -16,7 +16,7 @@ void make_types(SpecBuilder& m) {
   const uint64_t rows = table.dims.size() == 1 ? 1 : table.dims[1];
   const uint64_t said =
       m.source().metadata().get<uint32_t>("tokenizer.ggml.token_type_count").value_or(rows);
-  if (table.dims.size() > 2 || rows > kMostTokenTypes || rows != said) {
+  if (table.dims.size() > 2 || rows > kMaxTokenTypes || rows != said) {
     fail(ErrorCode::kFile,
          "'{}': tensor {} is {}, but needs a row for each of {} token types: the file is damaged "
          "or its metadata was edited",

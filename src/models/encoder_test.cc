@@ -64,7 +64,7 @@ TEST(Encoder, WeightsOfABert) {
             }));
 }
 
-TEST(Encoder, WhatItSaysOfItself) {
+TEST(Encoder, SpecOfABert) {
   TestModel bert(encoder_source({}));
   const ModelSpec& spec = bert.spec();
   EXPECT_TRUE(spec.is_encoder());
@@ -147,7 +147,7 @@ TEST(Encoder, GateAndUpOfJina) {
   EXPECT_EQ(weight_named(none.spec(), 0, "up")->rows, 70u);
 }
 
-TEST(Encoder, NormsOfJinaForCode) {
+TEST(Encoder, ReadsNormsOfJinaForCode) {
   TestSource source = encoder_source({.architecture = "jina-bert-v2"});
   for (const char* name : {"attn_q_norm", "attn_k_norm", "attn_norm_2"}) {
     source.add(fmt::format("blk.0.{}.weight", name), {48});

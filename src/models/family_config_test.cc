@@ -138,7 +138,7 @@ std::string kinds(std::string_view letters) {
   return fmt::format(R"(, "layer_types": [{}])", list);
 }
 
-TEST(HfConfig, KindsOfLayersTellOfWindows) {
+TEST(HfConfig, LayerTypesDecideOnWindows) {
   const std::string on = R"(, "use_sliding_window": true, "sliding_window": 9)";
   auto has_window = [](const char* architecture, const std::string& more) {
     return Read(architecture, more).keys().find("window 9") != std::string::npos;
@@ -362,7 +362,7 @@ TEST(HfConfig, FactorsOfLlama3) {
   EXPECT_EQ(factors[31], 8);
 }
 
-TEST(HfConfig, WhatCannotBeRunIsNamed) {
+TEST(HfConfig, NamesUnsupportedConfigurations) {
   struct Case {
     const char* architecture;
     const char* more;

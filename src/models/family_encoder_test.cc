@@ -177,7 +177,7 @@ TEST(HfEncoder, FilesOfSentenceTransformers) {
   auto error = [&] { return file_error([&] { writer.source(); }); };
   writer.put("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": false})");
   EXPECT_NE(error().find("pooling_mode_mean_tokens = false"), std::string::npos) << error();
-  writer.put("modules.json", "[]" + std::string(kMostConfigBytes, ' '));
+  writer.put("modules.json", "[]" + std::string(kMaxConfigBytes, ' '));
   EXPECT_NE(error().find("more than the limit of 8388608"), std::string::npos) << error();
   writer.put("modules.json", R"([{"type": "a.Pooling", "path": "../x"}])");
   EXPECT_NE(error().find("the plain name of a folder"), std::string::npos) << error();
@@ -185,7 +185,7 @@ TEST(HfEncoder, FilesOfSentenceTransformers) {
   EXPECT_NE(error().find("'2_Pooling', which has no config.json"), std::string::npos) << error();
 }
 
-TEST(HfEncoder, WhatCannotBeRunIsNamed) {
+TEST(HfEncoder, NamesUnsupportedConfigurations) {
   struct Case {
     const char* key;
     const char* value;

@@ -112,7 +112,7 @@ TEST(HybridFolder, JoinedProjectionsAreTakenApart) {
             (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-TEST(HybridFolder, WhatIsNotOfTheTextIsLeftOut) {
+TEST(HybridFolder, LeavesOutTensorsOfImagesAndPrediction) {
   HfFolderWriter writer = hybrid_folder("Qwen3_5MoeForConditionalGeneration");
   writer.add_zeros("model.visual.blocks.0.norm1.weight", {3}, "F32");
   writer.add_zeros("mtp.fc.weight", {3, 6}, "F32");
@@ -132,7 +132,7 @@ TEST(HybridFolder, WhatIsNotOfTheTextIsLeftOut) {
   EXPECT_EQ(source.metadata().require<uint32_t>("qwen35moe.rope.dimension_count"), 1u);
 }
 
-TEST(HybridFolder, WhatCannotBeIsNamed) {
+TEST(HybridFolder, NamesInvalidValues) {
   struct Case {
     const char *key, *value, *says;
   };

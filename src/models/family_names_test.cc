@@ -78,7 +78,7 @@ TEST(HfNames, Experts) {
             "blk.2.ffn_up_exps.weight");
 }
 
-TEST(HfNames, WhatIsNoneOfThem) {
+TEST(HfNames, RefusesUnknownNames) {
   for (const char* name :
        {"", ".", "weight", "model.layers.", "model.layers.1", "model.layers.x.mlp.gate.weight",
         "model.layers.01.mlp.gate.weight", "model.layers.-1.mlp.gate.weight",

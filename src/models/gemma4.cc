@@ -26,7 +26,7 @@ constexpr uint32_t kWindowedLayers = 6;
 // cap.
 constexpr double kLogitCap = 30;
 // The bounds of a soft cap: beyond them its arithmetic leaves the range of float.
-constexpr double kLeastCap = 1e-3, kMostCap = 1e6;
+constexpr double kMinCap = 1e-3, kMaxCap = 1e6;
 
 bool is_windowed(SpecBuilder& m, uint32_t layer) {
   return window_of(m, layer, kWindowedLayers) == Window::kLocal;
@@ -67,7 +67,7 @@ AttentionBlock make_gemma_attention(SpecBuilder& m, uint32_t layer) {
 // Makes experts whose router reads a norm of the stream, divided by the root of the width.
 ExpertsBlock make_gemma_experts(SpecBuilder& m, uint32_t layer) {
   ExpertsBlock experts =
-      make_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true},
+      make_experts(m, layer, {.gating = Gating::kSoftmax, .norm_topk = true},
                    {.activation = Activation::kGeluTanh, .router_norm = true, .scales = true});
   experts.rule.logit_scale = 1 / std::sqrt(static_cast<float>(m.hyper().width));
   return experts;
@@ -103,9 +103,8 @@ Layer make_gemma_layer(SpecBuilder& m, uint32_t layer) {
 void describe_gemma4(SpecBuilder& m) {
   m.embedding().scale = std::sqrt(static_cast<float>(m.hyper().width));
   const double cap = m.keys().non_negative_or("final_logit_softcapping", kLogitCap);
-  if (cap != 0 && (cap < kLeastCap || cap > kMostCap)) {
-    m.keys().refuse("final_logit_softcapping", cap,
-                    fmt::format("0 or {} to {}", kLeastCap, kMostCap));
+  if (cap != 0 && (cap < kMinCap || cap > kMaxCap)) {
+    m.keys().refuse("final_logit_softcapping", cap, fmt::format("0 or {} to {}", kMinCap, kMaxCap));
   }
   m.set_logit_cap(static_cast<float>(cap));
   make_per_layer_inputs(m);

@@ -86,7 +86,7 @@ TEST(Gemma4, ExpertsStandBesideADenseLayer) {
   const auto& experts = std::get<ExpertsBlock>(layer.blocks[2].body);
   EXPECT_TRUE(experts.router_norm);
   EXPECT_TRUE(experts.scales);
-  EXPECT_TRUE(experts.rule.normalised);
+  EXPECT_TRUE(experts.rule.norm_topk);
   EXPECT_EQ(experts.rule.logit_scale, 0.125f);
   EXPECT_EQ(experts.activation, Activation::kGeluTanh);
 }
@@ -129,7 +129,7 @@ TEST(Gemma4, TablesOfLayersThatDoNotFitAreNamed) {
       "gemma4.embedding_length_per_layer_input");
 }
 
-TEST(Gemma4, WhatIsMissingOrDoesNotFitIsNamed) {
+TEST(Gemma4, NamesMissingOrWrongFields) {
   const auto file = ErrorCode::kFile;
   expect_gemma_refused(gemma4().set("gemma4.attention.sliding_window", uint32_t{0}), file,
                        "gemma4.attention.sliding_window");
@@ -206,7 +206,7 @@ void expect_folder_refused(const HfFolderWriter& writer, ErrorCode code, std::st
   }
 }
 
-TEST(Gemma4Folder, ACapOfZeroIsNone) {
+TEST(Gemma4Folder, ACapOfZeroTurnsCappingOff) {
   HfFolderWriter writer = gemma4_folder();
   writer.set("final_logit_softcapping", "0.0");
   EXPECT_EQ(writer.source().metadata().get<float>("gemma4.final_logit_softcapping"), 0.0f);
@@ -238,7 +238,7 @@ TEST(Gemma4Folder, KindsOfLayersHaveValuesOfTheirOwn) {
   EXPECT_NE(source.find_tensor("blk.0.layer_output_scale.weight"), nullptr);
 }
 
-TEST(Gemma4Folder, WhatIsLeftOutIsAsInTransformers) {
+TEST(Gemma4Folder, MissingKeysHaveTheDefaultsOfTransformers) {
   HfFolderWriter writer = gemma4_folder();
   for (const char* key :
        {"rope_parameters", "num_attention_heads", "num_key_value_heads", "sliding_window",

@@ -61,7 +61,7 @@ TEST(GptOss, AFileMaySayWhichLayersHaveWindows) {
   EXPECT_EQ(model.spec().block<AttentionBlock>(2)->window, 8u);
 }
 
-TEST(GptOss, TellsItsLayers) {
+TEST(GptOss, DescribesItsLayers) {
   const TestModel model(gpt_oss());
   const std::vector<LayerKind> kinds = layer_kinds(model.spec());
   ASSERT_EQ(kinds.size(), 2u);
@@ -70,7 +70,7 @@ TEST(GptOss, TellsItsLayers) {
   EXPECT_EQ(kinds[1].blocks[1], "experts: 2 of 4, 40 each, SwiGLU with limits; norm before");
 }
 
-TEST(GptOss, WhatIsMissingOrOfAnotherShapeIsNamed) {
+TEST(GptOss, NamesMissingOrMisshapenTensors) {
   TestSource source = gpt_oss();
   source.set("gpt-oss.attention.sliding_window", uint32_t{0});
   expect_gpt_oss_refused(source, ErrorCode::kFile, "gpt-oss.attention.sliding_window");

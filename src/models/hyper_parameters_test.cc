@@ -32,7 +32,7 @@ TestSource experts_of(std::string_view architecture) {
 }
 
 // A router with a bias for choosing experts scores by sigmoid, if no key gives the gating.
-TEST(HyperParameters, ABiasOfTheRouterTellsItsGating) {
+TEST(HyperParameters, ARouterBiasMeansSigmoidGating) {
   TestSource latent = experts_of("deepseek2"), llama = experts_of("llama");
   EXPECT_EQ(gating_of(latent), Gating::kSoftmax);
   EXPECT_EQ(gating_of(llama), Gating::kSoftmax);
@@ -53,7 +53,7 @@ TestSource llama_with(const char* key, auto value) {
 }
 
 // A router bias in any layer decides the gating of all layers.
-TEST(HyperParameters, ABiasOfOneRouterTellsTheGatingOfAll) {
+TEST(HyperParameters, ABiasOfOneRouterDecidesTheGatingOfAll) {
   TestSource source = made_source({.architecture = "deepseek2",
                                    .layers = 3,
                                    .experts = {.count = 8, .chosen = 2, .ffn = 32, .dense = 1}});

@@ -33,7 +33,7 @@ TEST(LatentSpec, WeightsAndLayers) {
   EXPECT_EQ(spec.kept(0)->value_length, 0u);
   EXPECT_EQ(block.scale, static_cast<float>(1 / std::sqrt(40.0)));
 
-  TestModel whole(latent_source({.query_rank = 0}));
+  TestModel whole(latent_source({.q_lora_rank = 0}));
   EXPECT_EQ(sizes(weight_named(whole.spec(), 0, "q")), "blk.0.attn_q.weight 160x64");
   EXPECT_EQ(weight_named(whole.spec(), 0, "q_a"), nullptr);
 }

@@ -37,7 +37,7 @@ class BodyText {
   }
   std::string operator()(const LatentBlock& of) const {
     return fmt::format("latent attention: {} heads of {} and {}, latents of {} + {}", of.heads,
-                       of.key_length, of.value_length, of.latent_length, of.rope.n_rot) +
+                       of.key_length, of.value_length, of.kv_lora_rank, of.rope.n_rot) +
            rope_text(of.rope);
   }
   std::string operator()(const DeltaBlock& of) const {

@@ -34,7 +34,7 @@ void describe_lfm2moe(SpecBuilder& m) {
       m,
       [&](uint32_t layer) {
         m.layer({make_mixer(m, layer),
-                 make_swiglu_or_experts(m, layer, {.gating = Gating::kSigmoid, .normalised = true}),
+                 make_swiglu_or_experts(m, layer, {.gating = Gating::kSigmoid, .norm_topk = true}),
                  kNormBefore});
       },
       "token_embd_norm");

@@ -139,7 +139,7 @@ TEST_F(MadeFamily, AKeyWithARowIsNotRefused) {
   EXPECT_THROW(writer_.source(), Error);
 }
 
-TEST_F(MadeFamily, NormsThatAreStoredWithoutTheirOne) {
+TEST_F(MadeFamily, AddsOneToNormsStoredWithoutIt) {
   const uint16_t stored[] = {0x3f80, 0xbf80, 0, 0x4000};  // 1, -1, 0, 2
   writer_.add("model.layers.0.post_attention_layernorm.weight", {4}, "BF16",
               std::as_bytes(std::span(stored)));

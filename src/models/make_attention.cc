@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 // The largest exponent of an ALiBi slope: a slope of 2^-64 or less changes no score.
-constexpr double kMostAlibi = 64;
+constexpr double kMaxAlibiBias = 64;
 
 // Reads the sizes of heads. In models with both kinds of layers, layers that see a window may have
 // head lengths of their own.
@@ -64,7 +64,7 @@ void read_mask(const ModelKeys& all, const ModelKeys& keys, bool encoder, Attent
 
 float read_alibi(const ModelKeys& keys) {
   const double most = keys.real_or("attention.max_alibi_bias", 8);
-  if (most > kMostAlibi) keys.refuse("attention.max_alibi_bias", most, "at most 64");
+  if (most > kMaxAlibiBias) keys.refuse("attention.max_alibi_bias", most, "at most 64");
   return static_cast<float>(most);
 }
 

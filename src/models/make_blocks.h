@@ -103,7 +103,7 @@ FeedForwardBlock make_feed_forward(SpecBuilder& m, uint32_t layer, Gated gated,
 // How experts are chosen if the file does not say.
 struct RouterDefaults {
   Gating gating = Gating::kSoftmax;
-  bool normalised = false;
+  bool norm_topk = false;
 };
 // The form of experts' products, and whether these and the router's product have biases.
 struct ExpertProducts {

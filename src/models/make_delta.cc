@@ -22,7 +22,7 @@ void read_delta_sizes(const ModelKeys& keys, DeltaFiles files, DeltaBlock* block
   }
   heads.each = values / heads.keys;
   heads.dealt = files == DeltaFiles::kDealt;
-  const uint32_t inner = keys.count("ssm.inner_size", kMostDeltaWidth);
+  const uint32_t inner = keys.count("ssm.inner_size", kMaxDeltaWidth);
   if (uint64_t{values} * block->length != inner) {
     keys.refuse("ssm.inner_size", inner, fmt::format("{} heads of {}", values, block->length));
   }

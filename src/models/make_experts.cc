@@ -41,8 +41,8 @@ void read_groups(const ModelKeys& keys, RouterRule* rule) {
 RouterRule read_router(const SpecBuilder& m, const ModelKeys& keys,
                        const RouterDefaults& defaults) {
   RouterRule rule;
-  rule.experts = keys.count("expert_count", kMostExperts);
-  rule.used = keys.count("expert_used_count", std::min(rule.experts, kMostChosen));
+  rule.experts = keys.count("expert_count", kMaxExperts);
+  rule.used = keys.count("expert_used_count", std::min(rule.experts, kMaxChosen));
   uint32_t gating = keys.number_or("expert_gating_func", 0);
   if (gating == 0) gating = unnamed_gating(m, defaults.gating);
   constexpr Gating kGatings[] = {Gating::kSoftmax, Gating::kSigmoid, Gating::kSoftmaxOfChosen};
@@ -51,7 +51,7 @@ RouterRule read_router(const SpecBuilder& m, const ModelKeys& keys,
                 "1 (softmax), 2 (sigmoid) or 3 (softmax over the chosen experts)");
   }
   rule.gating = kGatings[gating - 1];
-  rule.normalised = keys.flag_or("expert_weights_norm", defaults.normalised);
+  rule.norm_topk = keys.flag_or("expert_weights_norm", defaults.norm_topk);
   // Some converters write 0 for no scale.
   rule.scale = static_cast<float>(keys.non_negative_or("expert_weights_scale", 1));
   if (rule.scale == 0) rule.scale = 1;

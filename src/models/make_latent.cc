@@ -17,7 +17,7 @@ void refuse_old_tensors(const SpecBuilder& m) {
 }
 
 // Returns the elements of low-rank queries; 0: the model has none.
-uint32_t read_query_rank(const ModelKeys& keys) {
+uint32_t read_q_lora_rank(const ModelKeys& keys) {
   constexpr const char* kKey = "attention.q_lora_rank";
   return keys.number_or(kKey, 0) == 0 ? 0 : keys.count(kKey, ModelMost::kWidth);
 }
@@ -28,7 +28,7 @@ void read_sizes(const ModelKeys& keys, LatentBlock* block) {
   block->heads = keys.count("attention.head_count", ModelMost::kHeads);
   const uint32_t kv_heads = keys.count_or("attention.head_count_kv", 1, ModelMost::kHeads);
   if (kv_heads != 1) keys.refuse("attention.head_count_kv", kv_heads, "1");
-  block->latent_length = keys.count("attention.kv_lora_rank", kMaxLatentValue);
+  block->kv_lora_rank = keys.count("attention.kv_lora_rank", kMaxLatentValue);
   block->key_length = keys.count("attention.key_length_mla", kMaxHeadDim);
   block->value_length = keys.count("attention.value_length_mla", kMaxHeadDim);
 }
@@ -46,8 +46,8 @@ void settle_positions(const ModelKeys& keys, LatentBlock* block) {
     const uint32_t said = keys.number_or(key, wanted);
     if (said != wanted) keys.refuse(key, said, fmt::format("{}", wanted));
   };
-  need("attention.key_length", block->latent_length + rope.n_rot);
-  need("attention.value_length", block->latent_length);
+  need("attention.key_length", block->kv_lora_rank + rope.n_rot);
+  need("attention.value_length", block->kv_lora_rank);
   double growth = 0;
   if (rope.scaling == RopeScaling::kYarn) {
     growth = keys.non_negative_or("rope.scaling.yarn_log_multiplier", 0);
@@ -66,7 +66,8 @@ AxisId latent_heads(SpecBuilder& m, const LatentBlock& block) {
       {.name = "heads", .items = block.heads, .unit_items = block_granule(1, block.value_length)});
 }
 
-void name_queries(SpecBuilder& m, uint32_t layer, uint32_t rank, AxisId heads, LatentBlock* block) {
+void name_queries(SpecBuilder& m, uint32_t layer, uint32_t q_lora_rank, AxisId heads,
+                  LatentBlock* block) {
   const auto l = static_cast<int>(layer);
   auto query = [&](const char* name, uint32_t k) {
     return m.matrix(l, {.member = "q",
@@ -76,34 +77,34 @@ void name_queries(SpecBuilder& m, uint32_t layer, uint32_t rank, AxisId heads, L
                         .axis = heads,
                         .item_size = block->key_length});
   };
-  if (rank == 0) {
+  if (q_lora_rank == 0) {
     block->query = query("attn_q.weight", m.hyper().width);
     return;
   }
-  block->query_down =
-      m.replicated(l, {"q_a", layer_tensor(layer, "attn_q_a.weight"), rank, m.hyper().width});
+  block->query_down = m.replicated(
+      l, {"q_a", layer_tensor(layer, "attn_q_a.weight"), q_lora_rank, m.hyper().width});
   block->query_norm =
-      m.norm(l, NormKind::kRms, "q_a_norm", layer_tensor(layer, "attn_q_a_norm"), rank);
-  block->query = query("attn_q_b.weight", rank);
+      m.norm(l, NormKind::kRms, "q_a_norm", layer_tensor(layer, "attn_q_a_norm"), q_lora_rank);
+  block->query = query("attn_q_b.weight", q_lora_rank);
 }
 
 void name_latents(SpecBuilder& m, uint32_t layer, AxisId heads, LatentBlock* block) {
   const auto l = static_cast<int>(layer);
-  const uint32_t turned = block->rope.n_rot;
+  const uint32_t rope_length = block->rope.n_rot;
   auto name = [&](const char* of) { return layer_tensor(layer, of); };
-  block->latent_down = m.replicated(
-      l, {"kv_a", name("attn_kv_a_mqa.weight"), block->latent_length + turned, m.hyper().width});
+  block->latent_down = m.replicated(l, {"kv_a", name("attn_kv_a_mqa.weight"),
+                                        block->kv_lora_rank + rope_length, m.hyper().width});
   block->latent_norm =
-      m.norm(l, NormKind::kRms, "kv_a_norm", name("attn_kv_a_norm"), block->latent_length);
+      m.norm(l, NormKind::kRms, "kv_a_norm", name("attn_kv_a_norm"), block->kv_lora_rank);
   block->key_up = m.stacked(l, {.member = "k_b",
                                 .name = name("attn_k_b.weight"),
-                                .rows = block->latent_length,
-                                .k = block->key_length - turned,
+                                .rows = block->kv_lora_rank,
+                                .k = block->key_length - rope_length,
                                 .axis = heads});
   block->value_up = m.stacked(l, {.member = "v_b",
                                   .name = name("attn_v_b.weight"),
                                   .rows = block->value_length,
-                                  .k = block->latent_length,
+                                  .k = block->kv_lora_rank,
                                   .axis = heads});
   // Some converters write attn_kv_b beside attn_k_b and attn_v_b, which hold the same.
   m.says_nothing_new(name("attn_kv_b.weight"));
@@ -123,12 +124,12 @@ LatentBlock make_latent_attention(SpecBuilder& m, uint32_t layer, RopeLayout rop
   const ModelKeys keys = m.keys(layer);
   if (!keys.flag_or("attention.causal", true)) keys.refuse("attention.causal", false, "true");
   LatentBlock block;
-  const uint32_t rank = read_query_rank(keys);
+  const uint32_t q_lora_rank = read_q_lora_rank(keys);
   read_sizes(keys, &block);
   block.rope = read_rope(m, layer, rope, block.key_length);
   settle_positions(keys, &block);
   const AxisId heads = latent_heads(m, block);
-  name_queries(m, layer, rank, heads, &block);
+  name_queries(m, layer, q_lora_rank, heads, &block);
   name_latents(m, layer, heads, &block);
   return block;
 }

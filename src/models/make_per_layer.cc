@@ -12,11 +12,11 @@ constexpr const char* kLength = "embedding_length_per_layer_input";
 void make_per_layer_inputs(SpecBuilder& m) {
   if (m.keys().number_or(kLength, 0) == 0) return;
   PerLayerInputs of;
-  of.length = m.keys().count(kLength, kMostPerLayer);
+  of.length = m.keys().count(kLength, kMaxPerLayer);
   const uint64_t all = uint64_t{m.hyper().layers} * of.length;
-  if (all > kMostPerLayerRow) {
+  if (all > kMaxPerLayerRow) {
     m.keys().refuse(kLength, of.length,
-                    fmt::format("at most {} for {} layers", kMostPerLayerRow / m.hyper().layers,
+                    fmt::format("at most {} for {} layers", kMaxPerLayerRow / m.hyper().layers,
                                 m.hyper().layers));
   }
   const auto rows = static_cast<uint32_t>(all);

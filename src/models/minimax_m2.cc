@@ -12,8 +12,7 @@ namespace hearth {
 void describe_minimax_m2(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) {
     m.layer({make_attention(m, layer, {.rope = RopeLayout::kHalf, .norms = QkNorms::kRows}),
-             make_experts(m, layer, {.gating = Gating::kSigmoid, .normalised = true}),
-             kNormBefore});
+             make_experts(m, layer, {.gating = Gating::kSigmoid, .norm_topk = true}), kNormBefore});
   });
 }
 
@@ -21,7 +20,8 @@ void describe_minimax_m2(SpecBuilder& m) {
 
 namespace {
 
-constexpr HfKey kTurnedKey[] = {hf::count("rotary_dim", nullptr, hf::kTurned, ModelMost::kLength)};
+constexpr HfKey kRotaryDimKey[] = {
+    hf::count("rotary_dim", nullptr, hf::kRopeLength, ModelMost::kLength)};
 constexpr HfKey kMinimaxKeys[] = {
     hf::must_be("use_qk_norm", true),
     hf::say(nullptr, 0u, hf::kHeadNorms),  // norms are not of single heads
@@ -51,7 +51,7 @@ void read_minimax(const HfReading& reading) {
 constinit const HfFamily kMinimaxM2Folder = {
     .names = {"MiniMaxM2ForCausalLM"},
     .gguf = "minimax-m2",
-    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, kTurnedKey},
+    .keys = {hf::kDecoderKeys, hf::kGroupedKeys, hf::kOutputBiasKeys, kRotaryDimKey},
     .rope = {.base = 5e6, .part_said = true, .part = 0.5},
     .more_keys = {hf::kLocalExpertKeys, hf::kEveryLayerKeys, kMinimaxKeys},
     .read = read_minimax,

@@ -32,7 +32,7 @@ void describe_mistral3(SpecBuilder& m) {
     read_growth(m.keys(layer), &*attention.rope);
     attention.temperature = read_temperature(m, layer);
     m.layer({attention,
-             make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true}),
+             make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .norm_topk = true}),
              kNormBefore});
   });
 }

@@ -20,7 +20,7 @@ std::span<const std::byte> WeightSpec::bytes() const {
 
 std::optional<KeptRows> ModelSpec::kept(uint32_t layer) const {
   if (const auto* latent = block<LatentBlock>(layer)) {
-    return KeptRows{.key_length = latent->latent_length + latent->rope.n_rot,
+    return KeptRows{.key_length = latent->kv_lora_rank + latent->rope.n_rot,
                     .axis = weight(latent->key_up).axis,
                     .latent = true};
   }

@@ -126,7 +126,7 @@ TEST(ModelSpec, CutsCoverEveryWeight) {
   EXPECT_EQ(weights.matrix(attention.output.weight).shards[0].spec.k, 64u);
 }
 
-TEST(ModelSpec, TheHeadIsTheTableWhereThereIsNone) {
+TEST(ModelSpec, TheTableIsTheHeadWhereThereIsNone) {
   TestModel tied(kTiny);
   EXPECT_EQ(tied.spec().weight(tied.spec().head).name, "token_embd.weight");
   LlamaShape shape = kTiny;
@@ -207,11 +207,11 @@ TEST(ModelSpec, ATensorThatNothingUsesIsRefused) {
 }
 
 TEST(ModelSpec, RowsThatNoReduceHoldsAreRefused) {
-  EXPECT_NE(spec_refusal(llama_source({.width = kMostReduceWidth + 32}), ErrorCode::kFile)
+  EXPECT_NE(spec_refusal(llama_source({.width = kMaxReduceWidth + 32}), ErrorCode::kFile)
                 .find("llama.embedding_length = 131104, but the value must be 1 to 131072"),
             std::string::npos);
-  LlamaShape widest{.width = kMostReduceWidth};
-  EXPECT_EQ(TestModel(widest).spec().hyper.width, kMostReduceWidth);
+  LlamaShape widest{.width = kMaxReduceWidth};
+  EXPECT_EQ(TestModel(widest).spec().hyper.width, kMaxReduceWidth);
 }
 
 // Layers with equal heads share an axis; one with another number of heads has its own, so that keys
@@ -340,7 +340,7 @@ TEST(ModelSpec, AThirdDimensionIsRefusedWhereThereAreNoExperts) {
   }
 }
 
-TEST(ModelSpec, AnArchitectureThatNobodyKnows) {
+TEST(ModelSpec, RefusesAnUnknownArchitecture) {
   EXPECT_NE(
       spec_refusal(llama_source(kTiny).set("general.architecture", "martian"),
                    ErrorCode::kUnsupported)

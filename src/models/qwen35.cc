@@ -22,7 +22,7 @@ void describe_qwen35(SpecBuilder& m) {
 void describe_qwen35moe(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) {
     append_hybrid_layer(m, layer, DeltaFiles::kDealt, [&]() -> SpecBuilder::Body {
-      return make_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true},
+      return make_experts(m, layer, {.gating = Gating::kSoftmax, .norm_topk = true},
                           {.shared_gate = true});
     });
   });
@@ -33,7 +33,7 @@ namespace {
 // Sets the sections of M-RoPE. For text they change nothing, since all sections have the same
 // position, but llama.cpp needs the key.
 void set_position_sections(const HfReading& reading) {
-  const auto pairs = static_cast<int32_t>(reading.model[HfValue::kTurned] / 2);
+  const auto pairs = static_cast<int32_t>(reading.model[HfValue::kRopeLength] / 2);
   std::vector<int32_t> sections = {pairs - 2 * (pairs / 3), pairs / 3, pairs / 3, 0};
   const std::optional<ConfigReader> rope = reading.config.object("rope_parameters");
   const boost::json::value* said = rope ? rope->find("mrope_section") : nullptr;

@@ -9,7 +9,7 @@ namespace hearth {
 void describe_qwen3moe(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) {
     m.layer({make_attention(m, layer, {.rope = RopeLayout::kHalf, .norms = QkNorms::kHeads}),
-             make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true}),
+             make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .norm_topk = true}),
              kNormBefore});
   });
 }

@@ -9,7 +9,7 @@ namespace hearth {
 void describe_qwen3next(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) {
     append_hybrid_layer(m, layer, DeltaFiles::kBesideEachOther, [&]() -> SpecBuilder::Body {
-      return make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .normalised = true},
+      return make_swiglu_or_experts(m, layer, {.gating = Gating::kSoftmax, .norm_topk = true},
                                     {.shared_gate = true});
     });
   });

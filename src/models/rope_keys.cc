@@ -86,7 +86,8 @@ void read_factors(SpecBuilder& m, const ModelKeys& keys, RopeParams* rope) {
 
 // Returns RoPE's layout with the number of rotated elements. It is key `own` if there is one, else
 // rope.dimension_count, else the head's length. `own` may be null.
-RopeParams turned(const ModelKeys& keys, const char* own, RopeLayout layout, uint32_t head_length) {
+RopeParams read_rotation(const ModelKeys& keys, const char* own, RopeLayout layout,
+                         uint32_t head_length) {
   RopeParams rope;
   rope.layout = layout;
   const char* key = "rope.dimension_count";
@@ -101,7 +102,7 @@ RopeParams turned(const ModelKeys& keys, const char* own, RopeLayout layout, uin
 RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout,
                            uint32_t head_length) {
   const ModelKeys keys = m.keys(layer);
-  RopeParams rope = turned(keys, "rope.dimension_count_swa", layout, head_length);
+  RopeParams rope = read_rotation(keys, "rope.dimension_count_swa", layout, head_length);
   rope.freq_base = keys.real_or("rope.freq_base_swa", 10000);
   return rope;
 }
@@ -113,7 +114,7 @@ uint32_t original_context(SpecBuilder& m, uint32_t layer) {
 
 RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length) {
   const ModelKeys keys = m.keys(layer);
-  RopeParams rope = turned(keys, nullptr, layout, head_length);
+  RopeParams rope = read_rotation(keys, nullptr, layout, head_length);
   rope.freq_base = keys.real_or("rope.freq_base", 10000);
   rope.original_context = original_context(m, layer);
   read_scaling(keys, &rope);

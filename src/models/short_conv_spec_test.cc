@@ -39,7 +39,7 @@ TEST(ShortConvSpec, LayersWithoutKvHeadsKeepStates) {
   EXPECT_EQ(moe.spec().block<ExpertsBlock>(1)->rule.gating, Gating::kSigmoid);
 }
 
-TEST(ShortConvSpec, WhatCannotBeIsRefusedByItsName) {
+TEST(ShortConvSpec, RefusesInvalidFieldsByName) {
   for (uint32_t taps : {0u, 17u}) {
     TestSource source = conv_source();
     source.set("lfm2.shortconv.l_cache", taps);

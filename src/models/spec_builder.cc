@@ -275,7 +275,7 @@ void SpecBuilder::check_all_used() const {
   }
 }
 
-static_assert(ModelMost::kWidth <= kMostReduceWidth, "a reduce holds the widest rows");
+static_assert(ModelMost::kWidth <= kMaxReduceWidth, "a reduce holds the widest rows");
 
 // Refuses layers with different numbers of experts, or of chosen ones: steps have memory for one
 // shape of choices.

@@ -36,20 +36,21 @@ inline LlamaShape qwen3_4b_shape(uint32_t layers = 36) {
 // The shape of a deepseek2 model whose layers are dense and equal.
 struct LatentModelShape {
   uint32_t layers = 1, width = 64, heads = 4, ffn = 96, vocabulary = 100, context = 4096;
-  uint32_t query_rank = 40;  // 0: queries are made of the row itself
-  uint32_t latent = 48, straight = 24, turned = 16, value = 32;
+  uint32_t q_lora_rank = 40;  // 0: queries are made of the row itself
+  uint32_t kv_lora_rank = 48, nope_length = 24, rope_length = 16, value = 32;
 };
 
 inline TestSource latent_source(const LatentModelShape& shape) {
-  return made_source({.architecture = "deepseek2",
-                      .layers = shape.layers,
-                      .width = shape.width,
-                      .heads = shape.heads,
-                      .value_length = shape.value,
-                      .ffn = shape.ffn,
-                      .vocabulary = shape.vocabulary,
-                      .context = shape.context,
-                      .latents = {shape.query_rank, shape.latent, shape.straight, shape.turned}});
+  return made_source(
+      {.architecture = "deepseek2",
+       .layers = shape.layers,
+       .width = shape.width,
+       .heads = shape.heads,
+       .value_length = shape.value,
+       .ffn = shape.ffn,
+       .vocabulary = shape.vocabulary,
+       .context = shape.context,
+       .latents = {shape.q_lora_rank, shape.kv_lora_rank, shape.nope_length, shape.rope_length}});
 }
 
 // The shape of an encoder, with equal layers in the form usual for its architecture.

@@ -9,15 +9,15 @@
 namespace hearth {
 namespace {
 
-class Teller : public BlockBuilder {
+class BlockLister : public BlockBuilder {
  public:
-  explicit Teller(const ModelSpec& spec) : spec_(spec) {}
-  const std::vector<std::string>& told() const { return told_; }
+  explicit BlockLister(const ModelSpec& spec) : spec_(spec) {}
+  const std::vector<std::string>& lines() const { return lines_; }
 
   Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) override {
     const Reduced made = next();
-    told_.push_back(fmt::format("{} = embed {}, norm {}", text(made), name(embedding.token),
-                                name(before ? before->weight : embedding.norm->weight)));
+    lines_.push_back(fmt::format("{} = embed {}, norm {}", text(made), name(embedding.token),
+                                 name(before ? before->weight : embedding.norm->weight)));
     return made;
   }
   Partials block(uint32_t layer, const Block& block, const Reduced& stream) override {
@@ -25,23 +25,23 @@ class Teller : public BlockBuilder {
     constexpr const char* kKinds[] = {"attention",         "latent attention", "delta rule",
                                       "short convolution", "feed forward",     "experts",
                                       "per layer"};
-    told_.push_back(fmt::format("{} = {} of layer {} reads {}", made.tree.bundle.values[0],
-                                kKinds[block.body.index()], layer, stream.normed.values[0]));
+    lines_.push_back(fmt::format("{} = {} of layer {} reads {}", made.tree.bundle.values[0],
+                                 kKinds[block.body.index()], layer, stream.normed.values[0]));
     return made;
   }
   Reduced join(const Reduced& stream, const Partials& result, const Block& block,
                const Next& following) override {
     const Reduced made = next();
     const auto& after = block.norms.after;
-    told_.push_back(fmt::format("{} = join {} and {}{}{}{}", text(made), stream.x.values[0],
-                                result.tree.bundle.values[0],
-                                after ? ", after " + name(after->weight) : "",
-                                following.norm ? ", next " + name(following.norm->weight) : "",
-                                following.rows == RowSet::kOutputs ? ", of outputs" : ""));
+    lines_.push_back(fmt::format("{} = join {} and {}{}{}{}", text(made), stream.x.values[0],
+                                 result.tree.bundle.values[0],
+                                 after ? ", after " + name(after->weight) : "",
+                                 following.norm ? ", next " + name(following.norm->weight) : "",
+                                 following.rows == RowSet::kOutputs ? ", of outputs" : ""));
     return made;
   }
   void logits(const Bundle& input, WeightId head) override {
-    told_.push_back(fmt::format("logits of {} by {}", input.values[0], name(head)));
+    lines_.push_back(fmt::format("logits of {} by {}", input.values[0], name(head)));
   }
 
  private:
@@ -55,14 +55,14 @@ class Teller : public BlockBuilder {
   const ModelSpec& spec_;
   std::vector<uint32_t> shares_ = {1};
   ValueId values_ = 0;
-  std::vector<std::string> told_;
+  std::vector<std::string> lines_;
 };
 
 std::vector<std::string> walked(TestSource source) {
   TestModel model(std::move(source));
-  Teller teller(model.spec());
-  walk_model(model.spec(), teller);
-  return teller.told();
+  BlockLister lister(model.spec());
+  walk_model(model.spec(), lister);
+  return lister.lines();
 }
 
 TEST(Walk, ADecoderNormsBeforeItsBlocks) {

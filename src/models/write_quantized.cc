@@ -107,7 +107,7 @@ class Pieces {
     piece_.resize(std::min(rows, tensor.from->rows()) * stride_);
   }
 
-  uint64_t most_rows() const { return piece_.size() / stride_; }
+  uint64_t max_rows() const { return piece_.size() / stride_; }
   // Returns whether all scales so far were valid.
   bool good() const { return good_.load(std::memory_order_relaxed); }
 
@@ -145,7 +145,7 @@ void write_rows(const ModelSource& source, const WrittenTensor& tensor, Team& te
   Pieces pieces(team, tensor);
   const uint64_t rows = tensor.from->rows();
   for (uint64_t row = 0; row < rows;) {
-    const uint64_t count = std::min(pieces.most_rows(), rows - row);
+    const uint64_t count = std::min(pieces.max_rows(), rows - row);
     write(pieces.rows(row, count));
     did(tensor.from->n_bytes() / rows * count);
     row += count;

@@ -71,8 +71,8 @@ std::vector<uint32_t> read_members(uint32_t version, LineReader& line) {
   const uint32_t begin = line.number(), end = line.number();
   line.expect("shards");
   if (end <= begin) refuse("has a group without members");
-  if (end > kMostMembers)
-    refuse(fmt::format("has members up to {}; the maximum is {}", end, kMostMembers));
+  if (end > kMaxMembers)
+    refuse(fmt::format("has members up to {}; the maximum is {}", end, kMaxMembers));
   return member_range(begin, end);
 }
 
@@ -219,8 +219,8 @@ Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups,
 void check_plan(const Plan& plan) {
   if (plan.groups.empty()) refuse("has no groups: add a 'group' line");
   if (plan.max_rows == 0) refuse("has max_rows 0: a step needs at least one row");
-  if (plan.member_count() > kMostMembers) {
-    refuse(fmt::format("has {} members; the maximum is {}", plan.member_count(), kMostMembers));
+  if (plan.member_count() > kMaxMembers) {
+    refuse(fmt::format("has {} members; the maximum is {}", plan.member_count(), kMaxMembers));
   }
   const uint32_t shards = check_shares(plan);
   check_members(plan);

@@ -89,7 +89,7 @@ struct Plan {
 };
 
 // The limit on members: more than any known machine has PUs.
-inline constexpr uint32_t kMostMembers = 1u << 16;
+inline constexpr uint32_t kMaxMembers = 1u << 16;
 
 // Makes the plan of `groups` groups over `shards` shards, for members that stand on the shards
 // `member_shards` (ascending; a shard may have none). With as many groups as shards, each takes

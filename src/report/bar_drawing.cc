@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 constexpr double kBar = 18, kBarGap = 3, kGroupGap = 13;
-constexpr double kMostName = 300, kNameGap = 12, kLabelGap = 8;
+constexpr double kMaxNameWidth = 300, kNameGap = 12, kLabelGap = 8;
 constexpr double kAxisRow = 44;
 
 // The positions in a bar chart.
@@ -20,7 +20,7 @@ struct BarPlace {
   double x(double value) const { return left + width * scale.part(value); }
 };
 
-double most_of(const BarChart& chart) {
+double max_of(const BarChart& chart) {
   double most = 0;
   for (const BarGroup& group : chart.groups) {
     for (const auto& bar : group.bars) {
@@ -46,11 +46,11 @@ BarPlace bar_place(const BarChart& chart, double top) {
       if (bar) labels = std::max(labels, text_width(bar->label, kTextSize));
     }
   }
-  place.left = std::min(names, kMostName) + kNameGap;
+  place.left = std::min(names, kMaxNameWidth) + kNameGap;
   place.width = std::max(kChartWidth - place.left - labels - 2 * kLabelGap, 200.0);
   place.top = top + static_cast<double>(chart.marks.size()) * kMarkRow + 2;
   place.bottom = place.top + height;
-  place.scale = linear_scale(most_of(chart), place.width < 400 ? 4 : 6);
+  place.scale = linear_scale(max_of(chart), place.width < 400 ? 4 : 6);
   return place;
 }
 
@@ -100,7 +100,7 @@ void draw_group(Markup& out, const BarChart& chart, const std::string& id, const
                 const BarGroup& group, double top) {
   const double middle = top + group_height(group) / 2;
   draw_text(out, "ink", place.left - kNameGap, middle + 4.5, "end",
-            text_within(group.name, kTextSize, kMostName));
+            text_within(group.name, kTextSize, kMaxNameWidth));
   for (size_t i = 0; i < group.bars.size(); ++i, top += kBar + kBarGap) {
     if (!group.bars[i]) {
       draw_text(out, "quiet small", place.left + kLabelGap, top + 13, "start", "not measured");

@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-inline constexpr uint32_t kMostSeries = 8;  // with different colours, patterns, dashes and markers
+inline constexpr uint32_t kMaxSeries = 8;  // with different colours, patterns, dashes and markers
 
 struct Mark {
   double value = 0;
@@ -35,7 +35,7 @@ struct BarGroup {
 };
 
 struct BarChart {
-  std::string title, told;  // told: a sentence about what is shown
+  std::string title, caption;  // caption: a sentence about what is shown
   Quantity quantity = Quantity::kNumber;
   std::string axis;                 // "tokens a second"
   std::vector<std::string> series;  // a single one needs no name
@@ -45,13 +45,13 @@ struct BarChart {
 
 struct Line {
   std::string name;
-  uint32_t colour = 0, dash = 0;                  // both below kMostSeries
+  uint32_t colour = 0, dash = 0;                  // both below kMaxSeries
   std::vector<std::pair<double, double>> points;  // with rising x
   bool has_markers = true;
 };
 
 struct LineChart {
-  std::string title, told;
+  std::string title, caption;
   std::string x_axis, y_axis;
   Quantity x_quantity = Quantity::kNumber, y_quantity = Quantity::kNumber;
   std::vector<Line> lines;

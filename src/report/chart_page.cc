@@ -12,8 +12,8 @@ constexpr double kMargin = 40, kFactRow = 20, kTitleRow = 26, kSectionGap = 34;
 const std::string& title_of(const Chart& chart) {
   return std::visit([](const auto& one) -> const std::string& { return one.title; }, chart);
 }
-const std::string& told_of(const Chart& chart) {
-  return std::visit([](const auto& one) -> const std::string& { return one.told; }, chart);
+const std::string& caption_of(const Chart& chart) {
+  return std::visit([](const auto& one) -> const std::string& { return one.caption; }, chart);
 }
 
 size_t series_of(const Chart& chart) {
@@ -76,7 +76,7 @@ std::string svg_text(const ChartPage& page) {
     y += kSectionGap;
     draw_text(body, "ink title", kMargin, y, "start", title_of(page.charts[i]));
     y += kTitleRow - 4;
-    put_lines(body, told_of(page.charts[i]), &y);
+    put_lines(body, caption_of(page.charts[i]), &y);
     y += put_chart(body, page.charts[i], fmt::format("chart{}", i + 1), kMargin, y);
   }
   y += kFactRow;
@@ -106,7 +106,7 @@ std::string html_text(const ChartPage& page) {
   for (size_t i = 0; i < page.charts.size(); ++i) {
     const Chart& chart = page.charts[i];
     out.begin("section").with("h2", {}, title_of(chart));
-    out.with("p", {{"class", "told"}}, told_of(chart));
+    out.with("p", {{"class", "told"}}, caption_of(chart));
     put_chart(out, chart, fmt::format("chart{}", i + 1), 0, 0);
     put_table(out, chart);
     out.end();

@@ -12,7 +12,7 @@ namespace {
 BarChart two_bars() {
   return {
       .title = "Speed",
-      .told = "Of two.",
+      .caption = "Of two.",
       .quantity = Quantity::kNumber,
       .axis = "tokens/s",
       .series = {"a", "b"},
@@ -23,7 +23,7 @@ BarChart two_bars() {
 
 LineChart one_line() {
   return {.title = "Times",
-          .told = "Over load.",
+          .caption = "Over load.",
           .x_axis = "requests a second",
           .y_axis = "",
           .y_quantity = Quantity::kSeconds,
@@ -93,7 +93,7 @@ TEST(ChartTest, NumbersStandInTablesAndWords) {
   EXPECT_NE(html.find("default-src &#39;none&#39;"), std::string::npos);
 }
 
-TEST(ChartTest, DistributionsTellTenths) {
+TEST(ChartTest, DistributionsListTenths) {
   LineChart chart = one_line();
   chart.y_quantity = Quantity::kPart;
   chart.x_quantity = Quantity::kSeconds;

@@ -65,7 +65,7 @@ ChartTable chart_table(const Chart& chart) {
 
 std::string chart_words(const Chart& chart) {
   const ChartTable table = chart_table(chart);
-  std::string words = std::visit([](const auto& one) { return one.told; }, chart);
+  std::string words = std::visit([](const auto& one) { return one.caption; }, chart);
   for (const auto& row : table.rows) {
     words += fmt::format(" {}:", row[0]);
     for (size_t i = 1; i < row.size(); ++i) {

@@ -79,9 +79,9 @@ std::string figure_name(const Comparison& comparison, const FigureSet& set) {
 }  // namespace
 
 Comparison compare(std::vector<ReportFile> reports) {
-  if (reports.size() > kMostSeries) {
+  if (reports.size() > kMaxSeries) {
     fail(ErrorCode::kUsage, "{} reports are too many to compare: give at most {}", reports.size(),
-         kMostSeries);
+         kMaxSeries);
   }
   Comparison comparison;
   for (size_t i = 0; i < reports.size(); ++i) {

@@ -30,7 +30,7 @@ struct Comparison {
   std::vector<ComparedSet> sets;    // in the first report's order, then the others'
 };
 
-// Compares reports. Errors (kUsage): more than kMostSeries reports, or reports of different kinds.
+// Compares reports. Errors (kUsage): more than kMaxSeries reports, or reports of different kinds.
 Comparison compare(std::vector<ReportFile> reports);
 
 // How a report's figure compares to the first report's.

@@ -43,8 +43,8 @@ TEST(ComparisonTest, LessTimeIsBetter) {
 }
 
 TEST(ComparisonTest, JsonHasTheValuesOfTheReports) {
-  const auto told = read_json(json(steps_compared(80, 100)));
-  for (const auto& row : told.at("figures").as_array()) {
+  const auto caption = read_json(json(steps_compared(80, 100)));
+  for (const auto& row : caption.at("figures").as_array()) {
     if (row.at("figure").as_string() != "Writing answers") continue;
     EXPECT_DOUBLE_EQ(row.at("values").at(0).at("value").as_double(), 80);
     EXPECT_DOUBLE_EQ(row.at("values").at(1).at("value").as_double(), 100);
@@ -54,7 +54,7 @@ TEST(ComparisonTest, JsonHasTheValuesOfTheReports) {
   ADD_FAILURE() << "no figure";
 }
 
-TEST(ComparisonTest, WhatOnlyOneHasIsNull) {
+TEST(ComparisonTest, FiguresOfOneReportOnlyAreNull) {
   BenchReport other = measured_steps(80);
   other.runs[0].results[0].what.tokens = 50;
   const Comparison both = compare({named(json(measured_steps(80)), "a"), named(json(other), "b")});
@@ -67,7 +67,7 @@ TEST(ComparisonTest, WhatOnlyOneHasIsNull) {
 TEST(ComparisonTest, RefusesKindsAndCrowds) {
   const ReportFile steps = named(json(measured_steps(80)), "a");
   EXPECT_THROW(compare({steps, named(json(served({1})), "b")}), Error);
-  EXPECT_THROW(compare(std::vector<ReportFile>(kMostSeries + 1, steps)), Error);
+  EXPECT_THROW(compare(std::vector<ReportFile>(kMaxSeries + 1, steps)), Error);
 }
 
 TEST(ComparisonTest, SeveralLoadsAreLinesAndOneIsBars) {

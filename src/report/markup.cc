@@ -63,8 +63,8 @@ Markup& Markup::leaf(std::string_view element, const Attributes& attributes) {
 }
 
 Markup& Markup::with(std::string_view element, const Attributes& attributes,
-                     std::string_view told) {
-  return begin(element, attributes).text(told).end();
+                     std::string_view caption) {
+  return begin(element, attributes).text(caption).end();
 }
 
 Markup& Markup::style(std::string_view rules) {

@@ -35,7 +35,7 @@ std::string bar_axis(const FigureSet& set) {
 BarChart bars_of(const Comparison& comparison, const Sets& sets) {
   const FigureSet& about = sets[0]->about;
   BarChart chart{.title = about.chart,
-                 .told = about.told,
+                 .caption = about.caption,
                  .quantity = about.quantity,
                  .axis = bar_axis(about),
                  .series = names_of(comparison),
@@ -65,7 +65,7 @@ Line line_of(const ComparedSet& set, size_t report) {
 LineChart lines_of(const Comparison& comparison, const Sets& sets) {
   const FigureSet& about = sets[0]->about;
   LineChart chart{.title = about.chart,
-                  .told = about.told,
+                  .caption = about.caption,
                   .x_axis = about.axis,
                   .y_axis = about.unit,
                   .y_quantity = about.quantity,
@@ -109,7 +109,7 @@ Line distribution_line(const Distribution& one, const std::string& name, uint32_
 
 LineChart distribution_chart(const Distribution& one, const std::string& of) {
   return {.title = of.empty() ? one.chart : fmt::format("{}: {}", one.chart, of),
-          .told = "How many requests of all that completed had their first text within a time.",
+          .caption = "How many requests of all that completed had their first text within a time.",
           .x_axis = "time to the first token",
           .y_axis = "requests",
           .x_quantity = Quantity::kSeconds,
@@ -130,7 +130,7 @@ std::vector<Chart> distribution_charts(const Comparison& comparison, const std::
       const LineChart empty = distribution_chart(one, several ? one.what : "");
       auto chart = std::ranges::find(made, empty.title, &LineChart::title);
       if (chart == made.end()) chart = made.insert(made.end(), empty);
-      if (chart->lines.size() == kMostSeries) continue;
+      if (chart->lines.size() == kMaxSeries) continue;
       const auto count = static_cast<uint32_t>(chart->lines.size());
       chart->lines.push_back(several
                                  ? distribution_line(one, comparison.reports[report].name, report)
@@ -144,7 +144,7 @@ std::vector<Chart> distribution_charts(const Comparison& comparison, const std::
   return charts;
 }
 
-void tell_reports(const Comparison& comparison, ChartPage* page) {
+void describe_reports(const Comparison& comparison, ChartPage* page) {
   const auto& reports = comparison.reports;
   if (reports.size() == 1) {
     page->title = reports[0].title;
@@ -166,7 +166,7 @@ void tell_reports(const Comparison& comparison, ChartPage* page) {
 
 ChartPage charts(const Comparison& comparison) {
   ChartPage page;
-  tell_reports(comparison, &page);
+  describe_reports(comparison, &page);
   std::vector<Sets> groups;
   for (const ComparedSet& set : comparison.sets) {
     if (set.about.is_detail && comparison.reports.size() > 1) continue;

@@ -18,7 +18,7 @@ void read_embed(const ReportFields& fields, ReportFile* report) {
   for (const std::string& device : fields.texts("devices")) report->facts.push_back(device);
   FigureSet at_once{.chart = "Texts at once",
                     .name = "texts at once",
-                    .told =
+                    .caption =
                         "The most that come at one moment and are all answered within the "
                         "objective: of each device alone, and of all together.",
                     .unit = "texts"};
@@ -32,13 +32,13 @@ void read_embed(const ReportFields& fields, ReportFile* report) {
   }
   FigureSet in_time{.chart = "Answers in time",
                     .name = "in time",
-                    .told = "Of the texts that came at random moments and were accepted.",
+                    .caption = "Of the texts that came at random moments and were accepted.",
                     .unit = "",
                     .quantity = Quantity::kPart,
                     .marks = {{1, "all"}}};
   FigureSet slow{.chart = "Time of an answer",
                  .name = "99 %",
-                 .told = "Within that time came 99 % of the answers.",
+                 .caption = "Within that time came 99 % of the answers.",
                  .unit = "",
                  .quantity = Quantity::kSeconds,
                  .more_is_better = false};

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostText = 400;
+constexpr size_t kMaxText = 400;
 
 }  // namespace
 
@@ -40,14 +40,14 @@ double ReportFields::number(std::string_view key) const {
 }
 
 uint64_t ReportFields::count(std::string_view key) const {
-  constexpr double kMost = 1e18;
-  return static_cast<uint64_t>(std::clamp(number(key), 0.0, kMost));
+  constexpr double kMax = 1e18;
+  return static_cast<uint64_t>(std::clamp(number(key), 0.0, kMax));
 }
 
 std::string ReportFields::text(std::string_view key) const {
   const boost::json::string* text = get(key).if_string();
   if (text == nullptr) refuse(key, "text");
-  return printable(*text, kMostText);
+  return printable(*text, kMaxText);
 }
 
 bool ReportFields::boolean(std::string_view key) const {
@@ -80,7 +80,7 @@ std::vector<std::string> ReportFields::texts(std::string_view key) const {
   for (const boost::json::value& value : *array) {
     const boost::json::string* text = value.if_string();
     if (text == nullptr) refuse(key, "array of texts");
-    texts.push_back(printable(*text, kMostText));
+    texts.push_back(printable(*text, kMaxText));
   }
   return texts;
 }

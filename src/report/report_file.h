@@ -25,10 +25,10 @@ struct Figure {
 
 // FigureSet: figures of one kind, which can share a chart.
 struct FigureSet {
-  std::string chart;  // the chart's title
-  std::string name;   // what is told of everything: "share", "99 %"
-  std::string told;   // a sentence about the chart
-  std::string unit;   // "tokens/s"; empty for parts and seconds
+  std::string chart;    // the chart's title
+  std::string name;     // what is told of everything: "share", "99 %"
+  std::string caption;  // a sentence about the chart
+  std::string unit;     // "tokens/s"; empty for parts and seconds
   Quantity quantity = Quantity::kNumber;
   bool more_is_better = true;
   bool is_detail = false;          // not shown where reports are compared

@@ -46,11 +46,11 @@ void add_loads(const std::vector<ReportFields>& loads, FigureSet set, const Valu
 }
 
 void add_times(const std::vector<ReportFields>& loads, const std::string& title, const char* key,
-               const std::string& told, const std::vector<Mark>& marks, ReportFile* report) {
+               const std::string& caption, const std::vector<Mark>& marks, ReportFile* report) {
   for (const Percentile& percentile : kPercentiles) {
     FigureSet set{.chart = title,
                   .name = percentile.name,
-                  .told = told,
+                  .caption = caption,
                   .unit = "",
                   .quantity = Quantity::kSeconds,
                   .more_is_better = false,
@@ -67,7 +67,8 @@ void add_times(const std::vector<ReportFields>& loads, const std::string& title,
 void add_rate(const std::vector<ReportFields>& loads, const std::string& title,
               const std::string& name, const char* key, const std::string& unit,
               ReportFile* report) {
-  FigureSet set{.chart = title, .name = name, .told = "Of requests that completed.", .unit = unit};
+  FigureSet set{
+      .chart = title, .name = name, .caption = "Of requests that completed.", .unit = unit};
   add_loads(
       loads, std::move(set), [&](const ReportFields& load) { return load.find_number(key); },
       report);
@@ -77,7 +78,7 @@ void add_attainment(const ReportFields& fields, const std::vector<ReportFields>&
                     ReportFile* report) {
   FigureSet set{.chart = "Inside the objectives",
                 .name = "inside the objectives",
-                .told = "The part of all requests, failed ones too, that met every objective.",
+                .caption = "The part of all requests, failed ones too, that met every objective.",
                 .unit = "",
                 .quantity = Quantity::kPart,
                 .marks = {{kGoodputAttainment, tick_text(kGoodputAttainment, Quantity::kPart)}}};

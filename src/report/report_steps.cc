@@ -24,49 +24,50 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kArithmetic = {
 struct StepSets {
   FigureSet share{.chart = "Share of the limit",
                   .name = "share of the limit",
-                  .told =
+                  .caption =
                       "What was reached of what this machine can do at best, measured in the "
                       "same minutes: reading weights, or arithmetic.",
                   .unit = "",
                   .quantity = Quantity::kPart,
                   .marks = {{1, "limit"}}};
-  FigureSet prefill{.chart = "Reading prompts",
-                    .name = "prefill",
-                    .told = "Tokens of a prompt a second, median; the line spans all repetitions.",
-                    .unit = "tokens/s"};
+  FigureSet prefill{
+      .chart = "Reading prompts",
+      .name = "prefill",
+      .caption = "Tokens of a prompt a second, median; the line spans all repetitions.",
+      .unit = "tokens/s"};
   FigureSet decode{.chart = "Writing answers",
                    .name = "decode",
-                   .told =
+                   .caption =
                        "Tokens a second of all sequences together, median; the line spans all "
                        "repetitions.",
                    .unit = "tokens/s"};
   FigureSet gap{.chart = "Longest wait while a prompt arrives",
                 .name = "longest gap",
-                .told = "The longest time between two tokens of a sequence that decodes.",
+                .caption = "The longest time between two tokens of a sequence that decodes.",
                 .unit = "",
                 .quantity = Quantity::kSeconds,
                 .more_is_better = false};
   FigureSet arriving{.chart = "First token of a prompt that arrives",
                      .name = "first token",
-                     .told = "How long the prompt that arrives takes.",
+                     .caption = "How long the prompt that arrives takes.",
                      .unit = "",
                      .quantity = Quantity::kSeconds,
                      .more_is_better = false};
   FigureSet product{.chart = "Time of a product",
                     .name = "time",
-                    .told = "Of one matrix product, median.",
+                    .caption = "Of one matrix product, median.",
                     .unit = "",
                     .quantity = Quantity::kSeconds,
                     .more_is_better = false};
   FigureSet load{.chart = "Loading",
                  .name = "load",
-                 .told = "Time of making the engine, median; the line spans all repetitions.",
+                 .caption = "Time of making the engine, median; the line spans all repetitions.",
                  .unit = "",
                  .quantity = Quantity::kSeconds,
                  .more_is_better = false};
   FigureSet packing{.chart = "Packing beside copying",
                     .name = "share of copying",
-                    .told =
+                    .caption =
                         "How fast weights are packed, as a part of how fast the same threads "
                         "copy the same bytes.",
                     .unit = "",
@@ -74,11 +75,11 @@ struct StepSets {
                     .marks = {{1, "copying"}}};
   FigureSet read{.chart = "Reading memory at best",
                  .name = "read limit",
-                 .told = "The limit of reading that was measured.",
+                 .caption = "The limit of reading that was measured.",
                  .unit = "GB/s"};
   FigureSet arithmetic{.chart = "Arithmetic at best",
                        .name = "arithmetic limit",
-                       .told = "The limits of arithmetic that were measured.",
+                       .caption = "The limits of arithmetic that were measured.",
                        .unit = "GOPS"};
 };
 

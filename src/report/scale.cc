@@ -10,9 +10,9 @@ namespace hearth {
 namespace {
 
 constexpr double kLogarithmicFrom = 20;
-constexpr size_t kMostTicks = 8;
+constexpr size_t kMaxTicks = 8;
 constexpr std::array<double, 3> kRound = {1, 2, 5};
-constexpr double kLeastScale = 1e-290;  // below this value steps would be no normal numbers
+constexpr double kMinScale = 1e-290;  // below this value steps would be no normal numbers
 // Values nearer to a round one than this part of a step count as round.
 constexpr double kNear = 1e-9;
 
@@ -36,7 +36,7 @@ Scale logarithmic_scale(double least, double most) {
   }
   scale.low = scale.ticks.front();
   scale.high = scale.ticks.back();
-  if (scale.ticks.size() > kMostTicks) {
+  if (scale.ticks.size() > kMaxTicks) {
     std::erase_if(scale.ticks, [&](double tick) {
       const double power = std::log10(tick);
       return std::abs(power - std::round(power)) > kNear && tick > scale.low && tick < scale.high;
@@ -63,7 +63,7 @@ double Scale::part(double value) const {
 
 Scale linear_scale(double most, uint32_t steps) {
   Scale scale;
-  if (!(most > kLeastScale)) most = 1;
+  if (!(most > kMinScale)) most = 1;
   const double wanted = most / steps;
   const int power = power_below(wanted);
   const double rest = wanted / std::pow(10, power);

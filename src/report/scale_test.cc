@@ -9,7 +9,7 @@ namespace {
 
 using Ticks = std::vector<double>;
 
-TEST(Scale, TicksAreRoundAndHoldTheMost) {
+TEST(Scale, TicksAreRoundAndCoverTheMaximum) {
   EXPECT_EQ(linear_scale(9.3).ticks, (Ticks{0, 2, 4, 6, 8, 10}));
   EXPECT_EQ(linear_scale(1).ticks, (Ticks{0, 0.2, 0.4, 0.6, 0.8, 1}));
   EXPECT_EQ(linear_scale(0.3).ticks, (Ticks{0, 0.1, 0.2, 0.3}));
@@ -20,7 +20,7 @@ TEST(Scale, TicksAreRoundAndHoldTheMost) {
   EXPECT_EQ(linear_scale(std::nan("")).high, 1);
 }
 
-TEST(Scale, WhateverIsMeasuredLiesOnTheAxis) {
+TEST(Scale, CoversAllValues) {
   for (double most = 1e-7; most < 1e12; most *= 1.37) {
     for (const Scale& scale : {linear_scale(most), scale_over(most / 300, most)}) {
       EXPECT_GE(scale.high, most * (1 - 1e-8));

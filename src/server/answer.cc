@@ -37,7 +37,7 @@ void Answer::on_worker(Step step, uint64_t body_bytes) {
       auto later = [&](const ApiError& error) {
         self->all_.server_.post([self, error] { self->fail(error); });
       };
-      tell_failure(thrown, *self->exchange_, later);
+      answer_failure(thrown, *self->exchange_, later);
     }
   };
   all_.worker_.post(std::move(work), exchange_, body_bytes);
@@ -66,7 +66,7 @@ void Answer::guarded(const Step& step) noexcept {
   try {
     step();
   } catch (const std::exception& thrown) {
-    tell_failure(thrown, *exchange_, [&](const ApiError& error) { fail(error); });
+    answer_failure(thrown, *exchange_, [&](const ApiError& error) { fail(error); });
   }
 }
 
@@ -83,14 +83,14 @@ void Answer::reply_with(std::unique_ptr<BodySource> source, Outcome outcome, Htt
 
 Pace Answer::pace() { return all_.worker_.pace(ended_); }
 
-void Answer::tell(const ApiError& error) {
+void Answer::send_error(const ApiError& error) {
   answer_error(*exchange_, route_error(exchange_->request(), error));
 }
 
 void Answer::fail(const ApiError& error) noexcept {
   if (ended_) return;
   try {
-    tell(error);
+    send_error(error);
   } catch (const std::exception&) {
     return exchange_->fall_short();
   }

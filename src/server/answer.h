@@ -53,7 +53,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
   virtual void begin() = 0;
   // Sends an error to the client: a whole reply, unless the route overrides it (for a stream under
   // way, say).
-  virtual void tell(const ApiError& error);
+  virtual void send_error(const ApiError& error);
   // Called once the answer has ended: cancels its jobs and gives back its places.
   virtual void let_go() noexcept {}
   // Adds the route's own figures to the request's line in the log.

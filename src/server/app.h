@@ -72,7 +72,7 @@ class App {
   // Runs the reactor on the calling thread until drain() or stop() has ended it.
   void run() {
     server_.run();
-    settled_ = worker_.end(kMostEndSeconds) && pulls_.end_within(kMostEndSeconds);
+    settled_ = worker_.end(kMaxEndSeconds) && pulls_.end_within(kMaxEndSeconds);
   }
   // Whether the work of all requests and pulls had ended when run() returned. If not, the App must
   // not be destroyed: the process should exit at once.
@@ -99,7 +99,7 @@ class App {
 
   // Seconds that run() waits at its end for tasks whose clients are gone; a task stops at its next
   // pause.
-  static constexpr double kMostEndSeconds = 2;
+  static constexpr double kMaxEndSeconds = 2;
 
   std::optional<HttpReply> check(HttpRequest& head);
   std::optional<ApiError> refuse(const HttpRequest& head, const Route* route) const;
@@ -125,14 +125,14 @@ class App {
   void apply_template(const std::shared_ptr<Exchange>& exchange);
   void count_response_input(const std::shared_ptr<Exchange>& exchange);
   void load_model(const std::shared_ptr<Exchange>& exchange);
-  void tell_properties(const std::shared_ptr<Exchange>& exchange);
+  void answer_properties(const std::shared_ptr<Exchange>& exchange);
   void list_models(const std::shared_ptr<Exchange>& exchange);
-  void tell_model(const std::shared_ptr<Exchange>& exchange);
-  void tell_plan(const std::shared_ptr<Exchange>& exchange);
-  void tell_metrics(const std::shared_ptr<Exchange>& exchange);
-  void tell_health(const std::shared_ptr<Exchange>& exchange);
-  void tell_life(const std::shared_ptr<Exchange>& exchange);
-  void tell_version(const std::shared_ptr<Exchange>& exchange);
+  void answer_model(const std::shared_ptr<Exchange>& exchange);
+  void answer_plan(const std::shared_ptr<Exchange>& exchange);
+  void answer_metrics(const std::shared_ptr<Exchange>& exchange);
+  void answer_health(const std::shared_ptr<Exchange>& exchange);
+  void answer_life(const std::shared_ptr<Exchange>& exchange);
+  void answer_version(const std::shared_ptr<Exchange>& exchange);
   // The handlers of ollama's API.
   void ollama_chat(const std::shared_ptr<Exchange>& exchange);
   void ollama_generate(const std::shared_ptr<Exchange>& exchange);

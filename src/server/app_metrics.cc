@@ -117,7 +117,7 @@ constexpr Figure kGauges[] = {
     {"hearth_stream_threshold",
      "Tokens from which on a prompt is streamed; 0: where it is predicted to end sooner.",
      &Statistics::stream_threshold},
-    {"hearth_state_cache_states", "States that may be kept.", &Statistics::most_kept_states},
+    {"hearth_state_cache_states", "States that may be kept.", &Statistics::max_kept_states},
     {"hearth_state_cache_states_kept", "Those that are.", &Statistics::kept_states},
     {"hearth_state_cache_bytes_kept", "Their bytes.", &Statistics::kept_state_bytes}};
 

@@ -116,7 +116,7 @@ void App::refuse_name(const std::shared_ptr<Exchange>& exchange, const std::stri
   exchange->reply(refused(exchange->request(), no_such_model(name, known)));
 }
 
-void App::tell_model(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_model(const std::shared_ptr<Exchange>& exchange) {
   const std::string& path = exchange->request().path;
   const std::string name =
       percent_decoded(std::string_view(path).substr(find_route(path)->path.size()));
@@ -137,7 +137,7 @@ void App::load_model(const std::shared_ptr<Exchange>& exchange) {
                                               options_.completions.limits.depth));
 }
 
-void App::tell_plan(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_plan(const std::shared_ptr<Exchange>& exchange) {
   const std::string name = query_value(exchange->request().query, "model");
   const std::optional<ModelRow> row = row_of(name);
   if (row && row->lease != nullptr) return answer(exchange, {.body = row->lease->plan()});
@@ -147,7 +147,7 @@ void App::tell_plan(const std::shared_ptr<Exchange>& exchange) {
                           {404, "", "not_loaded", "'" + name + "' is not loaded", "model", {}}));
 }
 
-void App::tell_properties(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_properties(const std::shared_ptr<Exchange>& exchange) {
   const std::string name = query_value(exchange->request().query, "model");
   const uint32_t slots = options_.completions.max_running;
   if (const ServedModel* text = models_.text;
@@ -168,7 +168,7 @@ void App::tell_properties(const std::shared_ptr<Exchange>& exchange) {
   refuse_name(exchange, name);
 }
 
-void App::tell_metrics(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_metrics(const std::shared_ptr<Exchange>& exchange) {
   answer(exchange, {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics()});
 }
 

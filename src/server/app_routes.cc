@@ -72,16 +72,17 @@ std::span<const Route> routes() {
       {"POST", "/detokenize", &App::detokenize},
       {"POST", "/apply-template", &App::apply_template, Needs::kTextModel},
       {"GET", "/v1/models", &App::list_models},
-      {"GET", "/v1/models/", &App::tell_model},
+      {"GET", "/v1/models/", &App::answer_model},
       {"POST", "/models/load", &App::load_model},
       {"POST", "/models/unload", &App::load_model},
-      {"GET", "/props", &App::tell_properties},
-      {"GET", "/metrics", &App::tell_metrics, Needs::kNothing, CountedAs::kNothing, false, kQuiet},
-      {"GET", "/v1/plan", &App::tell_plan},
-      {"GET", "/version", &App::tell_version, Needs::kNothing},
+      {"GET", "/props", &App::answer_properties},
+      {"GET", "/metrics", &App::answer_metrics, Needs::kNothing, CountedAs::kNothing, false,
+       kQuiet},
+      {"GET", "/v1/plan", &App::answer_plan},
+      {"GET", "/version", &App::answer_version, Needs::kNothing},
       {"GET", "/openapi.json", &App::send_openapi, Needs::kNothing},
-      {"GET", "/health", &App::tell_health, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
-      {"GET", "/live", &App::tell_life, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
+      {"GET", "/health", &App::answer_health, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
+      {"GET", "/live", &App::answer_life, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
       {"GET", "/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
       {"GET", "/page/", &App::send_page, Needs::kNothing, CountedAs::kNothing, kOpen, kQuiet},
   };
@@ -212,16 +213,16 @@ void App::count_response_input(const std::shared_ptr<Exchange>& exchange) {
       exchange, [] { return responses_api(); }, response_tokens_body);
 }
 
-void App::tell_health(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_health(const std::shared_ptr<Exchange>& exchange) {
   bool ready = ready_ && !draining_;
   answer(exchange, {.status = ready ? 200u : 503u, .body = health_body(state())});
 }
 
-void App::tell_life(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_life(const std::shared_ptr<Exchange>& exchange) {
   answer(exchange, {.body = health_body("ok")});
 }
 
-void App::tell_version(const std::shared_ptr<Exchange>& exchange) {
+void App::answer_version(const std::shared_ptr<Exchange>& exchange) {
   Json json;
   json.object().key("version").text(HEARTH_VERSION).end_object();
   answer(exchange, {.body = json.line()});

@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kOnlyText = "no images, sound or files are read: send text parts";
-constexpr size_t kMostCalls = 128;  // in one message
+constexpr size_t kMaxCalls = 128;  // in one message
 
 std::string read_role(const boost::json::object& message, const std::string& name) {
   std::string param = name + ".role";
@@ -81,7 +81,7 @@ boost::json::array read_calls(const boost::json::object& message, const std::str
   const boost::json::value* field = find_field(message, "tool_calls");
   if (field == nullptr) return {};
   const std::string param = name + ".tool_calls";
-  const boost::json::array& calls = array_field(*field, param, 0, kMostCalls);
+  const boost::json::array& calls = array_field(*field, param, 0, kMaxCalls);
   if (!calls.empty() && role != "assistant") {
     throw RequestError(kInvalidValue, param,
                        "is allowed only in messages of the assistant; leave it out");
@@ -190,9 +190,9 @@ void end_with_final_message(const boost::json::array& messages, RenderedChat* ch
   }
   size_t size = begin + text.size();
   chat->text.resize(size);
-  std::erase_if(chat->foreign, [&](const auto& range) { return range.first >= size; });
-  if (!chat->foreign.empty()) {
-    chat->foreign.back().second = std::min(chat->foreign.back().second, size);
+  std::erase_if(chat->untrusted, [&](const auto& range) { return range.first >= size; });
+  if (!chat->untrusted.empty()) {
+    chat->untrusted.back().second = std::min(chat->untrusted.back().second, size);
   }
 }
 

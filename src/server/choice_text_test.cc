@@ -215,7 +215,7 @@ TEST(ChoiceText, APromptComesBeforeItsTextTokenByToken) {
   EXPECT_EQ(echoed(*tokenizer, {kFirst}, 2, {'a', 'b'}), (Parts{"Hea|He@0=-,a@2=-1", "b|b@3=-2"}));
 }
 
-TEST(ChoiceText, BehindAPromptEveryTokenHasAnEntry) {
+TEST(ChoiceText, EveryTokenBehindAPromptHasAnEntry) {
   auto tokenizer = tokenizer_of({"He"});
   EXPECT_EQ(echoed(*tokenizer, {kMark, kFirst, kEnd}, 9, {'a', kMark, 'b', kEnd}),
             (Parts{"He|<mark>@0=-,He@0=-1,<end>@2=-2", "a|a@2=-1", "|<mark>@3=-2", "b|b@3=-3",
@@ -259,7 +259,7 @@ std::vector<size_t> begins_of(std::string_view bytes) {
   return begins;
 }
 
-TEST(ChoiceText, AtEveryMomentTheEntriesAreThoseOfTheTextGiven) {
+TEST(ChoiceText, EntriesAlwaysMatchTheTextGiven) {
   std::mt19937 random(5);
   const std::string alphabet = "ab\x80\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xFF\xE0\xED\xEF\xBF\xBD";
   std::vector<std::string> texts;

@@ -18,9 +18,9 @@ namespace hearth {
 namespace {
 
 // Bytes unsent to a client from which on it gets no more results; its sequences then wait.
-constexpr size_t kMostUnsent = 256 << 10;
+constexpr size_t kMaxUnsentBytes = 256 << 10;
 // The limit of unsent bytes while the server's memory for replies is full.
-constexpr size_t kLeastUnsent = 16 << 10;
+constexpr size_t kMinUnsentBytes = 16 << 10;
 constexpr size_t kHeaderBytes = 1000;
 
 uint64_t random_seed() {
@@ -182,13 +182,13 @@ void Completion::check_logprobs() const {
   for (const Part& part : parts_) tokens += part.token_count;
   const uint64_t each = uint64_t{call_.request.top_logprobs} + 1;
   const uint64_t all = tokens * each * call_.request.choices;
-  if (all <= kMostPromptLogprobs) return;
+  if (all <= kMaxPromptLogprobs) return;
   throw RequestError(
       kInvalidValue, "logprobs",
       fmt::format(
           "with echo asks for {} log-probabilities of prompts ({} tokens, times logprobs + 1, "
           "times n), and the limit of a request is {}: give fewer prompts or ask for less",
-          all, tokens, kMostPromptLogprobs));
+          all, tokens, kMaxPromptLogprobs));
 }
 
 void Completion::add_prompt(std::vector<int32_t> tokens, std::string echo) {
@@ -242,7 +242,7 @@ void Completion::submit() {
   stream_ = std::make_shared<ResultStream>(result_room(texts()));
   stream_->set_on_results([weak = weak_from_this()] {
     auto self = std::static_pointer_cast<Completion>(weak.lock());
-    if (self && !self->told_.exchange(true)) self->take_results_soon();
+    if (self && !self->results_posted_.exchange(true)) self->take_results_soon();
   });
   uint64_t kept = 0;
   for (const Part& part : parts_) kept += part.echo.size() * call_.request.choices;
@@ -280,7 +280,7 @@ void Completion::end_uncomputed() {
 void Completion::take_results_soon() noexcept {
   try {
     on_reactor([this] {
-      told_ = false;
+      results_posted_ = false;
       take_results();
     });
   } catch (const std::exception&) {
@@ -326,7 +326,7 @@ void Completion::go_on() {
 void Completion::take_results() {
   if (finishing_) return;
   std::string events = read_so_far();
-  const size_t most = exchange().replies_full() ? kLeastUnsent : kMostUnsent;
+  const size_t most = exchange().replies_full() ? kMinUnsentBytes : kMaxUnsentBytes;
   while (!ended() && (!streaming_ || exchange().unsent() + events.size() < most)) {
     std::optional<Result> result = stream_->try_pop();
     if (!result) break;
@@ -357,9 +357,9 @@ void Completion::take_results() {
 // Returns an event with the prompt tokens read so far; "" where the client did not ask for it or
 // nothing changed.
 std::string Completion::read_so_far() {
-  if (!streaming_ || !call_.request.tell_read) return {};
+  if (!streaming_ || !call_.request.report_read) return {};
   const PromptRead read = stream_->read();
-  if (read == std::exchange(told_read_, read)) return {};
+  if (read == std::exchange(reported_read_, read)) return {};
   return reply_->progress({usage().prompt_tokens, read.cached, read.tokens, read.seconds});
 }
 
@@ -462,8 +462,8 @@ void Completion::finish() {
   });
 }
 
-void Completion::tell(const ApiError& error) {
-  if (!streaming_) return Answer::tell(error);
+void Completion::send_error(const ApiError& error) {
+  if (!streaming_) return Answer::send_error(error);
   exchange().send(reply_->error(error));
   exchange().end();
 }

@@ -50,7 +50,7 @@ class Completion final : public Answer {
   };
 
   void begin() override;
-  void tell(const ApiError& error) override;
+  void send_error(const ApiError& error) override;
   void let_go() noexcept override;
   void note(LogEntry* entry) const override;
   void forget() noexcept override;
@@ -102,9 +102,9 @@ class Completion final : public Answer {
   std::unordered_map<uint64_t, uint32_t> prompt_of_;  // by job id
   std::vector<std::unique_ptr<ChoiceReader>> choices_;
   std::vector<ChoicePart> whole_;  // each choice so far, where the reply is not streamed
-  PromptRead told_read_;
-  uint32_t finished_ = 0;          // choices that have ended
-  std::atomic<bool> told_{false};  // take_results() is posted to the reactor
+  PromptRead reported_read_;
+  uint32_t finished_ = 0;                    // choices that have ended
+  std::atomic<bool> results_posted_{false};  // take_results() is posted to the reactor
   bool streaming_ = false;
   bool finishing_ = false;               // the worker makes the whole reply
   std::optional<double> stalled_since_;  // since when results wait for the client

@@ -24,7 +24,7 @@ struct Reading {
   const boost::json::object& body;
   const RequestLimits& limits;
   uint32_t vocabulary;
-  uint32_t least_tokens;  // the least that max_tokens may be
+  uint32_t min_max_tokens;  // the least that max_tokens may be
   CompletionCall call;
 };
 
@@ -41,7 +41,7 @@ void read_model(const value& field, const std::string& name, Reading& reading) {
 
 void read_max_tokens(const value& field, const std::string& name, Reading& reading) {
   const int64_t count =
-      integer_field(field, name, reading.least_tokens, std::numeric_limits<uint32_t>::max());
+      integer_field(field, name, reading.min_max_tokens, std::numeric_limits<uint32_t>::max());
   reading.call.request.max_tokens = static_cast<uint32_t>(count);
   reading.call.generates = count > 0;
   reading.call.to_context = false;
@@ -51,7 +51,7 @@ void read_max_tokens(const value& field, const std::string& name, Reading& readi
 // the context holds.
 void read_predict(const value& field, const std::string& name, Reading& reading) {
   int64_t count = integer_field(field, name, -2, std::numeric_limits<uint32_t>::max());
-  if (count == 0 && reading.least_tokens > 0) {
+  if (count == 0 && reading.min_max_tokens > 0) {
     throw RequestError(kInvalidValue, name,
                        "is 0; it must be at least 1, or -1 for all that the context holds");
   }
@@ -167,7 +167,7 @@ void read_timings(const value& field, const std::string& name, Reading& reading)
 }
 
 void read_progress_wish(const value& field, const std::string& name, Reading& reading) {
-  reading.call.request.tell_read = bool_field(field, name);
+  reading.call.request.report_read = bool_field(field, name);
 }
 
 void read_chat_logprobs(const value& field, const std::string& name, Reading& reading) {
@@ -341,10 +341,10 @@ void apply(std::span<const FieldRule> rules, Reading& reading) {
 
 CompletionCall read_call(const boost::json::object& object, std::span<const FieldRule> rules,
                          std::span<const UnbuiltField> unbuilt, const char* required,
-                         uint32_t least_tokens, const SamplingParams& defaults,
+                         uint32_t min_max_tokens, const SamplingParams& defaults,
                          const RequestLimits& limits, uint32_t vocabulary) {
   require_field(object, required, required);
-  Reading reading{object, limits, vocabulary, least_tokens, {}};
+  Reading reading{object, limits, vocabulary, min_max_tokens, {}};
   reading.call.request.sampling = defaults;
   reading.call.request.sampling.seed = 0;
   refuse_unbuilt(object, unbuilt_fields());

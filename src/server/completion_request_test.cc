@@ -93,7 +93,7 @@ TEST(CompletionRequest, ReadsEveryField) {
             (std::vector<std::pair<int32_t, float>>{{7, 1.5f}, {0, -INFINITY}}));
   EXPECT_EQ(request.choices, 3u);
   EXPECT_TRUE(call.ignore_eos && call.stream && call.include_usage && call.timings);
-  EXPECT_TRUE(request.logprobs && request.tell_read);
+  EXPECT_TRUE(request.logprobs && request.report_read);
   EXPECT_EQ(request.top_logprobs, 4u);
   EXPECT_EQ(boost::json::serialize(call.template_kwargs), R"({"enable_thinking":false})");
 }
@@ -288,7 +288,7 @@ TEST(CompletionRequest, ATextMayGenerateNothing) {
             "invalid_value: max_tokens is -1; it must lie between 0 and 4294967295");
 }
 
-TEST(CompletionRequest, WhatIsNotBuiltIsRefused) {
+TEST(CompletionRequest, RefusesUnsupportedFields) {
   const char* refused[] = {R"("functions":[{}])",
                            R"("function_call":{"name":"f"})",
                            R"("modalities":["text","audio"])",
@@ -341,7 +341,7 @@ void check_unbuilt(std::span<const UnbuiltField> fields,
   }
 }
 
-TEST(CompletionRequest, EveryFieldThatIsNotBuiltIsRefusedByName) {
+TEST(CompletionRequest, RefusesEveryUnsupportedFieldByName) {
   auto of_chat = [](const std::string& field) { return chat_error(field); };
   auto of_text = [](const std::string& field) { return text_error(field); };
   check_unbuilt(unbuilt_fields(), of_chat);
@@ -371,7 +371,7 @@ TEST(CompletionRequest, NamesOfOtherServers) {
   EXPECT_GT(sampling(R"(,"repeat_last_n":-1)").penalty_window, 1u << 30);
 }
 
-TEST(CompletionRequest, WhatEndsATextAndWhatMayCome) {
+TEST(CompletionRequest, ReadsStopTokensAndAllowedTokens) {
   using Ids = std::vector<int32_t>;
   Request request = text(R"(,"stop_token_ids":[3,1],"allowed_token_ids":[5],"min_tokens":2,
       "include_stop_str_in_output":true,"skip_special_tokens":false)")
@@ -411,7 +411,7 @@ TEST(CompletionRequest, AFinalMessageMayGoOn) {
                              .messages,
                          &rendered);
   EXPECT_EQ(rendered.text, "<u>Hi</u><a>Well, ");
-  EXPECT_EQ(rendered.foreign.size(), 2u);
+  EXPECT_EQ(rendered.untrusted.size(), 2u);
   rendered.text = "<a>Well,</a>";  // the template trimmed the content
   end_with_final_message(chat("", R"([{"role":"assistant","content":"Well, "}])").messages,
                          &rendered);

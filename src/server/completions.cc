@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr double kMostRetrySeconds = 60;
+constexpr double kMaxRetrySeconds = 60;
 
 }  // namespace
 
@@ -72,7 +72,7 @@ ApiError Completions::queue_full(const std::string& client) const {
   bool full = !places_.has_room(1);
   uint64_t before = full ? places_.held() : places_.held_by(client);
   double wait = mean * (1 + static_cast<double>(before) / options_.max_running);
-  auto seconds = static_cast<int>(std::clamp(std::ceil(wait), 1.0, kMostRetrySeconds));
+  auto seconds = static_cast<int>(std::clamp(std::ceil(wait), 1.0, kMaxRetrySeconds));
   const char* whose = full ? "" : " of yours, which is the share of one client";
   return ApiError{429,
                   "",

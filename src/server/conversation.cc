@@ -42,7 +42,7 @@ RenderedChat render_conversation(const ServedModel& model, CompletionCall* call,
 
 std::string prompt_tail(const RenderedChat& chat, bool continued) {
   size_t at = chat.text.size() - std::min(chat.text.size(), kTailBytes);
-  std::span<const std::pair<size_t, size_t>> others = chat.foreign;
+  std::span<const std::pair<size_t, size_t>> others = chat.untrusted;
   if (continued && !others.empty()) others = others.first(others.size() - 1);
   std::string tail;
   for (const auto& [begin, end] : others) {

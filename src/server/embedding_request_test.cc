@@ -49,7 +49,7 @@ TEST(EmbeddingRequest, TextsMayBeCut) {
             0u);
 }
 
-TEST(EmbeddingRequest, EveryFieldThatIsNotBuiltIsRefusedByName) {
+TEST(EmbeddingRequest, RefusesEveryUnsupportedFieldByName) {
   for (const UnbuiltField& field : unbuilt_embedding_fields()) {
     std::string body = fmt::format(R"({{"input":"a","{}":[3]}})", field.name);
     EXPECT_EQ(error_of(body.c_str()).find(fmt::format("unsupported_parameter: {} ", field.name)),

@@ -19,7 +19,7 @@ ApiError api_error_of(const std::exception& error);
 // Calls `fail`, a function of an ApiError, with the error of what was thrown. Where memory ran out,
 // now or before, the exchange falls short instead.
 template <typename Fail>
-void tell_failure(const std::exception& error, Exchange& exchange, Fail fail) noexcept {
+void answer_failure(const std::exception& error, Exchange& exchange, Fail fail) noexcept {
   if (is_shortage(error)) return exchange.fall_short();
   try {
     fail(api_error_of(error));

@@ -126,7 +126,7 @@ TEST(Guard, AnswersPreflightsOfAllowedOrigins) {
   EXPECT_FALSE(guard.preflight(request));
 }
 
-TEST(Guard, TellsLoopback) {
+TEST(Guard, RecognizesLoopbackAddresses) {
   for (const char* host : {"localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"}) {
     EXPECT_TRUE(is_loopback(host)) << host;
   }
@@ -154,7 +154,7 @@ TEST(Guard, ReadsKeysFromAFile) {
   EXPECT_THROW(read_keys(path.string()), Error);
 }
 
-TEST(Guard, WhoSharesAKeyIsOneClient) {
+TEST(Guard, RequestsWithOneKeyAreOneClient) {
   HttpRequest request;
   request.client = "192.0.2.1";
   EXPECT_EQ(Guard({}, {}).client_of(request), "192.0.2.1");

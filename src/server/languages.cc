@@ -147,7 +147,7 @@ void Languages::keep(Entry entry) {
   size_t bytes = 0;
   for (auto at = entries_.begin(); at != entries_.end();) {
     bytes += at->bytes();
-    at = bytes > kMostBytes ? entries_.erase(at) : std::next(at);
+    at = bytes > kMaxBytes ? entries_.erase(at) : std::next(at);
   }
 }
 

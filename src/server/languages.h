@@ -18,7 +18,7 @@ namespace hearth {
 
 class Languages {
  public:
-  static constexpr size_t kMostBytes = size_t{64} << 20;
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
 
   // Returns the matcher at the beginning of a text of this shape. All calls are for one model, so
   // `tokenizer` is always the same one. Any thread may call it. Throws RequestError where the shape

@@ -46,7 +46,7 @@ TEST(MessagesHistory, AStringAndABlockAreOne) {
             R"([{"role":"user","content":""}])");
 }
 
-TEST(MessagesHistory, SystemHasNoBill) {
+TEST(MessagesHistory, LeavesOutTheBillingHeaderOfSystem) {
   auto system = [](const std::string& field) {
     MessagesHistory history =
         history_of(R"({"messages":[{"role":"user","content":"Hi"}],"system":)" + field + "}");

@@ -171,7 +171,7 @@ TEST_F(MessagesReplies, DeltasJoinedAreTheWhole) {
   EXPECT_EQ(all.at(all.size() - 2).at("delta").at("stop_reason"), "tool_use");
 }
 
-TEST_F(MessagesReplies, WhatGoesOnWithACallComesBeforeWhatFollows) {
+TEST_F(MessagesReplies, RestOfACallComesBeforeLaterContent) {
   std::vector<ChoicePart> parts(2);
   parts[0].calls = {{0, "call_a", "read", "{"}};
   parts[1].calls = {{0, "", "", "}"}, {1, "call_b", "list", "{}"}};

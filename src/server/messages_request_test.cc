@@ -34,7 +34,7 @@ std::string chat_fields(const std::string& fields) {
   return json::serialize(left);
 }
 
-std::string told_error(const std::string& text, MessagesWish wish = MessagesWish::kAnswer) {
+std::string error_of(const std::string& text, MessagesWish wish = MessagesWish::kAnswer) {
   try {
     read_messages_call(read_messages_body(text, {}, wish), openai_sampling(), {}, 1000);
   } catch (const RequestError& error) {
@@ -44,8 +44,8 @@ std::string told_error(const std::string& text, MessagesWish wish = MessagesWish
   }
   return "none";
 }
-std::string told_field_error(const std::string& fields) {
-  return told_error(std::string("{") + kMessagesHead + "," + fields + "}");
+std::string error_of_fields(const std::string& fields) {
+  return error_of(std::string("{") + kMessagesHead + "," + fields + "}");
 }
 
 TEST(MessagesRequest, Fields) {
@@ -83,8 +83,8 @@ TEST(MessagesRequest, TheShapeOfTheText) {
   EXPECT_EQ(chat_fields(",\"output_config\":{\"format\":" + format + "}"), shape);
   EXPECT_EQ(chat_fields(",\"output_format\":" + format), shape);
   EXPECT_EQ(messages_body(",\"output_format\":" + format).names.schema, "output_format.schema");
-  EXPECT_EQ(told_field_error(R"("output_format":)" + format + R"(,"output_config":{"format":)" +
-                             format + "}"),
+  EXPECT_EQ(error_of_fields(R"("output_format":)" + format + R"(,"output_config":{"format":)" +
+                            format + "}"),
             "invalid_value: output_format cannot be combined with output_config.format.schema; "
             "leave one of them out");
 }
@@ -136,31 +136,31 @@ TEST(MessagesRequest, AnAnswerThatWasBegunGoesOn) {
 }
 
 TEST(MessagesRequest, ErrorsAreInTheClientsTerms) {
-  EXPECT_EQ(told_error("{"), told_error("{", MessagesWish::kCount));
+  EXPECT_EQ(error_of("{"), error_of("{", MessagesWish::kCount));
   const std::string no_limit = R"({"messages":[{"role":"user","content":"Hi"}]})";
-  EXPECT_EQ(told_error(no_limit), "missing_required_parameter: max_tokens is missing");
-  EXPECT_EQ(told_error(no_limit, MessagesWish::kCount), "none");
-  EXPECT_EQ(told_error(R"({"max_tokens":0,"messages":[{"role":"user","content":"Hi"}]})"),
+  EXPECT_EQ(error_of(no_limit), "missing_required_parameter: max_tokens is missing");
+  EXPECT_EQ(error_of(no_limit, MessagesWish::kCount), "none");
+  EXPECT_EQ(error_of(R"({"max_tokens":0,"messages":[{"role":"user","content":"Hi"}]})"),
             "invalid_value: max_tokens is 0; it must lie between 1 and 4294967295");
-  EXPECT_EQ(told_field_error(R"("stop_sequences":["a",""])"),
+  EXPECT_EQ(error_of_fields(R"("stop_sequences":["a",""])"),
             "invalid_value: stop_sequences[1] is an empty string; leave it out");
-  EXPECT_EQ(told_field_error(R"("stop_sequences":"a")"),
+  EXPECT_EQ(error_of_fields(R"("stop_sequences":"a")"),
             "invalid_type: stop_sequences is a string; it must be an array");
-  EXPECT_EQ(told_field_error(R"("tools":[{"type":"bash_1"},{"name":"a b"}])"),
+  EXPECT_EQ(error_of_fields(R"("tools":[{"type":"bash_1"},{"name":"a b"}])"),
             "invalid_value: tools[1].name is 'a b'; it must have 1 to 128 letters, digits, and any "
             "of _ . : -");
-  EXPECT_EQ(told_field_error(R"("tools":[{"type":"bash_1"},{"name":"a","input_schema":[]}])"),
+  EXPECT_EQ(error_of_fields(R"("tools":[{"type":"bash_1"},{"name":"a","input_schema":[]}])"),
             "invalid_type: tools[1].input_schema is an array; it must be an object");
-  EXPECT_EQ(told_field_error(R"("tools":[{"name":"a"}],"tool_choice":{"type":"tool","name":"b"})"),
+  EXPECT_EQ(error_of_fields(R"("tools":[{"name":"a"}],"tool_choice":{"type":"tool","name":"b"})"),
             "invalid_value: tool_choice.name is 'b', which is not the name of one of tools");
-  EXPECT_EQ(told_field_error(R"("tool_choice":{"type":"any"})"),
+  EXPECT_EQ(error_of_fields(R"("tool_choice":{"type":"any"})"),
             "invalid_value: tool_choice works only with tools; give some or leave it out");
-  EXPECT_EQ(told_field_error(R"("thinking":{"type":"on"})"),
+  EXPECT_EQ(error_of_fields(R"("thinking":{"type":"on"})"),
             "invalid_value: thinking.type is 'on'; it must be enabled, disabled or adaptive");
-  EXPECT_EQ(told_field_error(R"("output_config":{"effort":"none"})"),
+  EXPECT_EQ(error_of_fields(R"("output_config":{"effort":"none"})"),
             "invalid_value: output_config.effort is 'none'; it must be low, medium, high, xhigh or "
             "max");
-  EXPECT_EQ(told_field_error(R"("output_format":{"type":"json_object"})"),
+  EXPECT_EQ(error_of_fields(R"("output_format":{"type":"json_object"})"),
             "unsupported_parameter: output_format.type asks for something that this server does "
             "not support; give it json_schema");
 }
@@ -180,14 +180,14 @@ TEST(MessagesRequest, SchemasAreCalledAsTheClientHasThem) {
   EXPECT_EQ(error.param, "output_config.format.schema");
 }
 
-TEST(MessagesRequest, OnlyTheClientsOwnDepthCounts) {
+TEST(MessagesRequest, CountsOnlyTheClientsOwnDepth) {
   auto nested = [](size_t levels) {
     return R"("tools":[{"name":"f","input_schema":{"a":)" + std::string(levels, '[') +
            std::string(levels, ']') + "}}]";
   };
   constexpr size_t kAround = 4;
-  EXPECT_EQ(told_field_error(nested(RequestLimits().depth - kAround)), "none");
-  EXPECT_TRUE(told_field_error(nested(RequestLimits().depth - kAround + 1))
+  EXPECT_EQ(error_of_fields(nested(RequestLimits().depth - kAround)), "none");
+  EXPECT_TRUE(error_of_fields(nested(RequestLimits().depth - kAround + 1))
                   .starts_with("invalid_json: the body cannot be read"));
 }
 
@@ -195,8 +195,8 @@ TEST(MessagesRequest, NoThreadIsKept) {
   const std::string wanted =
       "thread_unsupported_request: thread refers to a stored conversation, and this server stores "
       "none; leave it out, and send all messages";
-  EXPECT_EQ(told_field_error(R"("thread":{"type":"create"})"), wanted);
-  EXPECT_EQ(told_field_error(R"("tool_choice":{"type":"any"},"thread":{"type":"continue",
+  EXPECT_EQ(error_of_fields(R"("thread":{"type":"create"})"), wanted);
+  EXPECT_EQ(error_of_fields(R"("tool_choice":{"type":"any"},"thread":{"type":"continue",
                                  "previous_message_id":"msg_1"})"),
             wanted);
 }
@@ -297,7 +297,7 @@ TEST(MessagesRequest, TheSchemaAndTheReaderAgree) {
   for (const char* field : kMessagesFields) {
     const std::string body = std::string("{") + kMessagesHead + "," + field + "}";
     const bool good = schema_error(document, "MessagesRequest", read_json(body)).empty();
-    EXPECT_EQ(good, told_error(body) == "none") << field << told_error(body);
+    EXPECT_EQ(good, error_of(body) == "none") << field << error_of(body);
   }
 }
 

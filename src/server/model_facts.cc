@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kEndBytes = 4096;
 // The longest text of metadata that is kept: chat templates are longer, names and licences' names
 // are not.
-constexpr size_t kMostTextBytes = 256;
+constexpr size_t kMaxFactBytes = 256;
 
 // The names of general.file_type by llama.cpp's numbers; they say more than the type of most
 // tensors.
@@ -110,7 +110,7 @@ ModelFacts make_model_facts(const ModelSource& source) {
   facts.file_bytes = facts.memory_bytes = source.file_bytes();
   for (const MetaEntry& entry : metadata.entries()) {
     const bool text = entry.value.type == MetaType::kString;
-    if (text && entry.value.payload.size() > kMostTextBytes) continue;
+    if (text && entry.value.payload.size() > kMaxFactBytes) continue;
     facts.info[entry.key] = info_value(metadata, entry);
   }
   facts.info["general.parameter_count"] = parameters;

@@ -190,7 +190,7 @@ bool ModelSet::open_to_all(const SetEntry& entry) const {
 
 std::optional<ApiError> ModelSet::why_not_wait(const SetEntry& entry, double now) const {
   if (entry.failed_lately(now)) return failed_before(entry, now);
-  if (waiting_ < options_.most_waiting) return {};
+  if (waiting_ < options_.max_waiting) return {};
   return ApiError{
       429,          "",
       "queue_full", fmt::format("{} requests wait for models already: try again in 5 s", waiting_),

@@ -16,7 +16,7 @@
 // Room is made by unloading the idle model that was used longest ago, never a pinned one. If models
 // in use leave no room, those loaded longest take no more requests until the waiting model is
 // loaded, but not before they have stayed kStayFactor times as long as their loading took. A
-// request that has waited kMostRoomSeconds gets the error 503 (no_room), which names the models
+// request that has waited kMaxRoomSeconds gets the error 503 (no_room), which names the models
 // that hold the room; it gets it at once where pinned models do.
 //
 // Any thread may call any function. got() may be called by any thread, too, and must not throw.
@@ -52,8 +52,8 @@ class HeldModel {
   virtual ~HeldModel() = default;
 
   // Returns the least bytes of memory that the model takes once loaded.
-  virtual uint64_t least_bytes() const = 0;
-  // Loads the model into `room` bytes of memory at most; `room` is at least least_bytes().
+  virtual uint64_t min_bytes() const = 0;
+  // Loads the model into `room` bytes of memory at most; `room` is at least min_bytes().
   virtual void load(uint64_t room) = 0;
   // These may be called once the model is loaded.
   virtual uint64_t bytes() const = 0;
@@ -121,13 +121,13 @@ struct ModelRow {
 
 struct ModelSetOptions {
   uint64_t memory_bytes = 0;  // limit for all models; 0: none
-  uint32_t most_waiting = 128;
-  std::function<void(const std::string&)> tell;  // prints to the server's log
+  uint32_t max_waiting = 128;
+  std::function<void(const std::string&)> log;  // prints to the server's log
 };
 
 class ModelSet {
  public:
-  static constexpr double kFailedSeconds = 30, kMostRoomSeconds = 60, kStayFactor = 2;
+  static constexpr double kFailedSeconds = 30, kMaxRoomSeconds = 60, kStayFactor = 2;
 
   explicit ModelSet(ModelSetOptions options);
   ~ModelSet();
@@ -201,7 +201,7 @@ class ModelSet {
   void fail_load(SetEntry& entry, const std::string& sentence);
   void flush(Lock& lock);
   double next_look() const;
-  void tell(const std::string& sentence) const;
+  void log(const std::string& sentence) const;
 
   const ModelSetOptions options_;
   std::mutex mutex_;
@@ -212,9 +212,9 @@ class ModelSet {
   uint32_t waiting_ = 0;
   double looked_seconds_ = 0;  // when files were last looked at
   // The number of models loaded again within kTurnSeconds of being unloaded for others, counted for
-  // kTurnSeconds from turns_since_ on; turns_told_: when a warning was last given.
+  // kTurnSeconds from turns_since_ on; turns_logged_: when a warning was last given.
   uint32_t turns_ = 0;
-  double turns_since_ = 0, turns_told_ = -1e9;
+  double turns_since_ = 0, turns_logged_ = -1e9;
   bool poked_ = false;  // the keeper has something to do
   bool ending_ = false;
   std::thread keeper_;

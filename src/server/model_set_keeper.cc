@@ -39,8 +39,8 @@ std::string problem_of(const std::exception& error) {
 
 }  // namespace
 
-void ModelSet::tell(const std::string& sentence) const {
-  if (options_.tell) options_.tell(sentence);
+void ModelSet::log(const std::string& sentence) const {
+  if (options_.log) options_.log(sentence);
 }
 
 void ModelSet::keep() {
@@ -137,7 +137,7 @@ void ModelSet::put_away(SetEntry& entry, const char* why, Lock& lock) {
   const std::string name = entry.model->name;
   lock.unlock();
   held.reset();
-  tell(fmt::format("{} was unloaded: {}", name, why));
+  log(fmt::format("{} was unloaded: {}", name, why));
   lock.lock();
 }
 
@@ -177,12 +177,12 @@ bool ModelSet::open(SetEntry& entry, Lock& lock) {
   const std::shared_ptr<const OfferedModel> model = entry.model;
   std::unique_ptr<HeldModel> opened;
   std::string stamp, problem;
-  uint64_t least_bytes = 0;
+  uint64_t min_bytes = 0;
   lock.unlock();
   try {
     stamp = model->stamp();
     opened = apart(model->open);
-    least_bytes = opened->least_bytes();
+    min_bytes = opened->min_bytes();
   } catch (const std::exception& error) {
     problem = problem_of(error);
     opened.reset();
@@ -193,7 +193,7 @@ bool ModelSet::open(SetEntry& entry, Lock& lock) {
     fail_load(entry, problem);
   } else {
     entry.opened = std::move(opened);
-    entry.least_bytes = least_bytes;
+    entry.min_bytes = min_bytes;
   }
   return true;
 }
@@ -218,7 +218,7 @@ std::string ModelSet::holders() const {
 }
 
 ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
-  const uint64_t limit = options_.memory_bytes, need = entry.least_bytes;
+  const uint64_t limit = options_.memory_bytes, need = entry.min_bytes;
   const uint64_t used = used_bytes(false);
   if (limit == 0 || used + need <= limit) return Room::kThere;
   const bool never = used_bytes(true) + need > limit;
@@ -228,7 +228,7 @@ ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
                     entry.model->name, bytes_text(need), bytes_text(limit), holders());
     refuse(entry, {503, "", "no_room",
                    sentence + ": unload a model, or start the server with more --memory"});
-    if (entry.asked != SetEntry::Asked::kNo) tell(sentence);
+    if (entry.asked != SetEntry::Asked::kNo) log(sentence);
     entry.asked = SetEntry::Asked::kNo;
     return Room::kMade;  // refused, so no longer wanted
   }
@@ -292,8 +292,7 @@ void ModelSet::fill(SetEntry& entry, uint64_t room, Lock& lock) {
   ++entry.loads;
   for (const auto& other : entries_) other->leaving = false;
   note_turns(entry);
-  tell(
-      fmt::format("{} is loaded: {}, in {:.1f} s", name, bytes_text(entry.bytes), entry.load_took));
+  log(fmt::format("{} is loaded: {}, in {:.1f} s", name, bytes_text(entry.bytes), entry.load_took));
   // Grants the model to all that waited, even if other models were asked for meanwhile.
   grant(entry);
 }
@@ -306,9 +305,9 @@ void ModelSet::note_turns(SetEntry& entry) {
     turns_ = 0;
   }
   ++turns_;
-  if (turns_ < kManyTurns || now < turns_told_ + kTurnSeconds) return;
-  turns_told_ = now;
-  tell(
+  if (turns_ < kManyTurns || now < turns_logged_ + kTurnSeconds) return;
+  turns_logged_ = now;
+  log(
       fmt::format("too little memory for the models in use: {} had to be loaded again within a "
                   "minute; use fewer at a time, or give more --memory",
                   turns_));
@@ -334,7 +333,7 @@ void ModelSet::refuse(SetEntry& entry, const ApiError& error) {
 
 // Refuses requests that have waited too long for room.
 void ModelSet::refuse_late() {
-  const double late = steady_seconds() - kMostRoomSeconds;
+  const double late = steady_seconds() - kMaxRoomSeconds;
   for (const auto& entry : entries_) {
     const bool late_waiter = !entry->waiters.empty() && entry->waiters.front().since < late;
     const bool late_order = entry->asked == SetEntry::Asked::kYes && entry->asked_seconds < late;
@@ -343,7 +342,7 @@ void ModelSet::refuse_late() {
                          "",
                          "no_room",
                          fmt::format("there was no room for '{}' in {} s; it is held by {}",
-                                     entry->model->name, kMostRoomSeconds, holders()),
+                                     entry->model->name, kMaxRoomSeconds, holders()),
                          {},
                          {{"Retry-After", "30"}}};
     while (!entry->waiters.empty() && entry->waiters.front().since < late) {
@@ -353,7 +352,7 @@ void ModelSet::refuse_late() {
     }
     if (!late_order) continue;
     entry->asked = SetEntry::Asked::kNo;
-    tell(error.message);
+    log(error.message);
   }
 }
 
@@ -362,7 +361,7 @@ void ModelSet::fail_load(SetEntry& entry, const std::string& sentence) {
   entry.asked = SetEntry::Asked::kNo;
   entry.failure = sentence;
   entry.failed_seconds = steady_seconds();
-  tell(fmt::format("{} could not be loaded: {}", entry.model->name, sentence));
+  log(fmt::format("{} could not be loaded: {}", entry.model->name, sentence));
   refuse(entry, {503,
                  "",
                  "model_failed",

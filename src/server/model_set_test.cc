@@ -32,7 +32,7 @@ class FakeModel final : public HeldModel {
   ~FakeModel() override {
     if (loaded_) --world_.here;
   }
-  uint64_t least_bytes() const override { return 10; }
+  uint64_t min_bytes() const override { return 10; }
   void load(uint64_t) override {
     if (world_.gate.valid()) world_.gate.wait();
     const std::lock_guard lock(world_.mutex);
@@ -169,7 +169,7 @@ TEST_F(ModelSetTest, PinnedModelsStay) {
   EXPECT_EQ(status("a"), kLoaded);
 }
 
-TEST_F(ModelSetTest, WhoWaitsForAnothersRoomComesBeforeItsNextRequest) {
+TEST_F(ModelSetTest, AWaitingModelComesBeforeNewRequestsOfTheLoadedOne) {
   start(1, {"a", "b"});
   auto first = lease("a");
   std::future<Answered> other = ask("b");
@@ -188,7 +188,7 @@ TEST_F(ModelSetTest, WhoWaitsForAnothersRoomComesBeforeItsNextRequest) {
   EXPECT_THAT(world_.loaded, ElementsAre("a", "b", "a"));
 }
 
-TEST_F(ModelSetTest, AFailedLoadIsToldUntilTheFileChanges) {
+TEST_F(ModelSetTest, AFailedLoadIsReportedUntilTheFileChanges) {
   world_.broken["a"] = "it is broken";
   start(1, {"a", "b"});
   EXPECT_THAT(error("a"), HasSubstr("model_failed: 'a' could not be loaded: it is broken"));
@@ -235,7 +235,7 @@ TEST_F(ModelSetTest, ADeletedFileIsServedAsLongAsItIsLoaded) {
   EXPECT_THAT(world_.loaded, ElementsAre("a"));
 }
 
-TEST_F(ModelSetTest, NobodyUsesItForItsTime) {
+TEST_F(ModelSetTest, UnloadsModelsIdleForTheirTime) {
   std::vector<OfferedModel> models = {offer("a"), offer("b")};
   models[0].ttl_seconds = 0;
   start(2, std::move(models));
@@ -313,7 +313,7 @@ TEST_F(ModelSetTest, OffersAreTakenAnew) {
   while (world_.here != 2) std::this_thread::yield();
 }
 
-TEST_F(ModelSetTest, WhoLeavesWaitsNoMore) {
+TEST_F(ModelSetTest, DroppedRequestsAreNotCalledBack) {
   std::promise<void> open;
   world_.gate = open.get_future().share();
   start(1, {"a"});

@@ -30,7 +30,7 @@ std::string refusal(const std::string& body, EmbeddingForm form) {
   return "none";
 }
 
-TEST(OllamaEmbedding, TextsAreCutUnlessToldElse) {
+TEST(OllamaEmbedding, TextsAreTruncatedByDefault) {
   EXPECT_EQ(asked(R"({"input":"a","model":"m:latest"})", kSeveral).model, "m:latest");
   EXPECT_EQ(asked(R"({"input":["a","b"]})", kSeveral).inputs.size(), 2u);
   EXPECT_TRUE(asked(R"({"input":"a"})", kSeveral).truncate_to.has_value());
@@ -43,7 +43,7 @@ TEST(OllamaEmbedding, TextsAreCutUnlessToldElse) {
   EXPECT_TRUE(asked(R"({"prompt":""})", kOne).inputs.empty());
 }
 
-TEST(OllamaEmbedding, WhatIsWrongIsNamed) {
+TEST(OllamaEmbedding, NamesWrongFields) {
   EXPECT_EQ(refusal("{}", kSeveral), "input is missing");
   EXPECT_EQ(refusal("{}", kOne), "prompt is missing");
   EXPECT_EQ(refusal(R"({"input":[1,2]})", kSeveral), "input[0] is a number; it must be a string");

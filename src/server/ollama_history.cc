@@ -18,7 +18,7 @@ using boost::json::value;
 
 // The most calls at a time without a result: each tool's message looks through them, so this bounds
 // the work for a body with many calls and results.
-constexpr size_t kMostOpen = 1024;
+constexpr size_t kMaxOpenCalls = 1024;
 
 // Returns the field's text, or "" where it is no string: the chat's reader refuses that afterwards.
 std::string text_or_nothing(const value& field) {
@@ -57,11 +57,11 @@ class OllamaHistory {
 
   boost::json::array with_ids(const boost::json::array& calls, const std::string& name) {
     boost::json::array made;
-    if (calls.size() > kMostOpen - open_.size()) {
+    if (calls.size() > kMaxOpenCalls - open_.size()) {
       throw RequestError(kInvalidValue, name + ".tool_calls",
                          fmt::format("brings the calls without an answer from a tool to more than "
                                      "{}: send the tools' results",
-                                     kMostOpen));
+                                     kMaxOpenCalls));
     }
     for (const value& call : calls) {
       made.push_back(call);

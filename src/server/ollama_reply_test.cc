@@ -101,7 +101,7 @@ TEST_F(OllamaReplies, CallsAreWhole) {
   EXPECT_EQ(all[2].at("done_reason"), "stop");
 }
 
-TEST_F(OllamaReplies, WholeBodiesHaveTheSame) {
+TEST_F(OllamaReplies, WholeBodiesHaveTheSameFields) {
   ChoicePart choice = end_part(Finish::kStopString);
   choice.text = "Hello";
   choice.reasoning = "hm";

@@ -103,7 +103,7 @@ void read_think(const value& field, const std::string& name, const object&, Olla
 }
 
 void read_history(const value& field, const std::string& name, const object&, OllamaBody* made) {
-  boost::json::array messages = read_ollama_messages(field, name, made->most_messages);
+  boost::json::array messages = read_ollama_messages(field, name, made->max_messages);
   if (!messages.empty()) made->made["messages"] = std::move(messages);
 }
 
@@ -223,7 +223,7 @@ OllamaBody read_ollama_body(std::string_view body, OllamaRoute route, const Requ
   const object asked = read_object(body, limits.depth);
   OllamaBody made;
   made.names.route = route;
-  made.most_messages = limits.messages;
+  made.max_messages = limits.messages;
   refuse_unbuilt(asked, unbuilt_ollama_fields());
   made.made["stream"] = true;
   for (std::span<const OllamaRule> rules :

@@ -31,7 +31,7 @@ struct OllamaNames {
 
 struct OllamaBody {
   OllamaNames names;
-  size_t most_messages = 0;   // the limit on the body's messages
+  size_t max_messages = 0;    // the limit on the body's messages
   bool chat = true;           // `made` is the body of a chat, else of a completion
   bool asks_nothing = false;  // no messages or no prompt: only load the model or give it back
   boost::json::object made;

@@ -51,7 +51,7 @@ std::string field_problem(const std::string& fields, OllamaRoute route = OllamaR
   return problem_of(head_of(route) + "," + fields + "}", route);
 }
 
-TEST(OllamaRequest, StreamsUnlessToldElse) {
+TEST(OllamaRequest, StreamsByDefault) {
   EXPECT_EQ(of_chat(""), R"({"stream":true})");
   EXPECT_EQ(of_chat(R"(,"stream":false,"model":"m","keep_alive":"5m","unknown":[1])"),
             R"({"stream":false,"model":"m"})");
@@ -108,7 +108,7 @@ TEST(OllamaRequest, Thinking) {
             "think is 'much'; it must be true, false, low, medium or high");
 }
 
-TEST(OllamaRequest, WhatANoneModelCanDo) {
+TEST(OllamaRequest, RefusesFieldsThatNoModelSupports) {
   EXPECT_EQ(field_problem(R"("images":["aGk="])"),
             "images asks for something that this server does not support; leave it out");
   EXPECT_EQ(field_problem(R"("suffix":"x")", OllamaRoute::kGenerate),
@@ -136,7 +136,7 @@ TEST(OllamaRequest, MessagesAreThoseOfAChat) {
   EXPECT_EQ(problem_of(R"({"messages":{}})"), "messages is an object; it must be an array");
 }
 
-TEST(OllamaRequest, AsManyMessagesAsTheServerSays) {
+TEST(OllamaRequest, FollowsTheServersLimitOfMessages) {
   std::string many = R"({"messages":[{"role":"user"})";
   for (int i = 1; i < 70'000; ++i) many += R"(,{"role":"user"})";
   many += "]}";

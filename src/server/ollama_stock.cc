@@ -80,7 +80,7 @@ void OllamaPull::wait_turn() {
                  "",
                  "queue_full",
                  fmt::format("{} models are already waiting to be pulled: try again later",
-                             PullLine::kMostWaiting),
+                             PullLine::kMaxWaiting),
                  {},
                  {{"Retry-After", "60"}}});
   }
@@ -99,8 +99,8 @@ PullListener OllamaPull::listener() {
           .progress =
               [this, words](const std::string& file, uint64_t done, uint64_t total) {
                 const double now = steady_seconds();
-                if (done < total && now < told_seconds_ + kProgressSeconds) return;
-                told_seconds_ = now;
+                if (done < total && now < reported_seconds_ + kProgressSeconds) return;
+                reported_seconds_ = now;
                 const FileWords& known = (*words)[file];
                 say(progress_line(known.name, known.digest, done, total));
               }};
@@ -117,8 +117,8 @@ void OllamaPull::pull() noexcept {
     }
   } catch (const std::exception& thrown) {
     // A pull that was stopped fails with its own error, not as an error of the hub.
-    tell_failure(thrown, exchange(),
-                 [&](const ApiError& error) { fail_later(*stop_ ? ended_pull() : error); });
+    answer_failure(thrown, exchange(),
+                   [&](const ApiError& error) { fail_later(*stop_ ? ended_pull() : error); });
   }
 }
 

@@ -47,7 +47,7 @@ class OllamaPull final : public Answer {
   const PullLine::Stop stop_ = std::make_shared<std::atomic<bool>>(false);
   std::string name_;
   bool streams_ = true;
-  double told_seconds_ = 0;  // when progress was last sent, in steady seconds
+  double reported_seconds_ = 0;  // when progress was last sent, in steady seconds
 };
 
 // OllamaDelete: {"model": NAME} -> {"status":"success"} once the model's files are deleted. All of

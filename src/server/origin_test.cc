@@ -19,7 +19,7 @@ TEST(OriginTest, DefaultPortsEqualNone) {
   EXPECT_EQ(origin_of_host("http", "a:"), parse_origin("http://a"));
 }
 
-TEST(OriginTest, TellsWhatIsNone) {
+TEST(OriginTest, RefusesMalformedOrigins) {
   for (const char* text : {"", "null", "a", "a:80", "://a", "http://", "http://a/", "http://a b",
                            "http://u@a", "http://a:b", "http://a:123456", "http://*", "1a://b"}) {
     EXPECT_FALSE(parse_origin(text)) << text;
@@ -30,7 +30,7 @@ TEST(OriginTest, TellsWhatIsNone) {
   }
 }
 
-TEST(OriginTest, OfTheCommandLine) {
+TEST(OriginTest, ReadsOriginsOfTheCommandLine) {
   EXPECT_EQ(origin_option("https://Chat.Example:443/"), "https://chat.example");
   EXPECT_EQ(origin_option("http://a:8080"), "http://a:8080");
   for (const char* text : {"*", "null", "tauri://localhost", "http://tauri.localhost"}) {

@@ -11,7 +11,7 @@ namespace {
 
 using boost::json::value;
 
-constexpr size_t kMostChoices = 10'000;
+constexpr size_t kMaxChoices = 10'000;
 
 void set_shape(OutputKind kind, const std::string& name, std::string text, OutputShape* shape) {
   if (shape->kind != OutputKind::kFree) {
@@ -70,7 +70,7 @@ void read_grammar_field(const value& field, const std::string& name, OutputShape
 }
 
 void read_choice_field(const value& field, const std::string& name, OutputShape* shape) {
-  const boost::json::array& choices = array_field(field, name, 1, kMostChoices);
+  const boost::json::array& choices = array_field(field, name, 1, kMaxChoices);
   set_shape(OutputKind::kChoice, name, "", shape);
   for (size_t i = 0; i < choices.size(); ++i) {
     shape->choices.push_back(text_field(choices[i], entry_name(name, i)));

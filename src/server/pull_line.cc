@@ -22,7 +22,7 @@ PullLine::~PullLine() {
 bool PullLine::post(Stop stop, std::function<void()> pull) {
   {
     std::lock_guard lock(mutex_);
-    if (tasks_.size() > kMostWaiting) return false;
+    if (tasks_.size() > kMaxWaiting) return false;
     if (!thread_.joinable()) start();
     if (ending_) *stop = true;
     tasks_.push_back({std::move(stop), std::move(pull)});

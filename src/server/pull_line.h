@@ -15,7 +15,7 @@ namespace hearth {
 
 class PullLine {
  public:
-  static constexpr size_t kMostWaiting = 16;
+  static constexpr size_t kMaxWaiting = 16;
 
   PullLine() = default;
   ~PullLine();  // calls end(), and joins the thread

@@ -25,7 +25,7 @@ TEST(PullLine, PullsOneAfterAnother) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
-TEST(PullLine, TellsAllToEndAndCallsThem) {
+TEST(PullLine, StopsAndCallsAllWaitingPulls) {
   std::vector<PullLine::Stop> stops;
   size_t stopped = 0;
   {
@@ -37,18 +37,18 @@ TEST(PullLine, TellsAllToEndAndCallsThem) {
       while (!*stop) std::this_thread::yield();
     }));
     begun.get_future().wait();
-    for (size_t i = 0; i < PullLine::kMostWaiting; ++i) {
+    for (size_t i = 0; i < PullLine::kMaxWaiting; ++i) {
       stops.push_back(new_stop());
       ASSERT_TRUE(line.post(stops.back(), [&, stop = stops.back()] { stopped += *stop; }));
     }
     EXPECT_FALSE(line.post(new_stop(), [] {}));
     line.end();
   }
-  EXPECT_EQ(stopped, PullLine::kMostWaiting);
+  EXPECT_EQ(stopped, PullLine::kMaxWaiting);
   for (const PullLine::Stop& stop : stops) EXPECT_TRUE(*stop);
 }
 
-TEST(PullLine, WhoeverLeavesLeavesRoom) {
+TEST(PullLine, StoppedPullsGiveTheirRoomBack) {
   PullLine line;
   std::promise<void> begun, goes_on, last;
   const PullLine::Stop first = new_stop();
@@ -59,7 +59,7 @@ TEST(PullLine, WhoeverLeavesLeavesRoom) {
   begun.get_future().wait();
   std::vector<PullLine::Stop> stops;
   std::vector<size_t> called;
-  for (size_t i = 0; i < PullLine::kMostWaiting; ++i) {
+  for (size_t i = 0; i < PullLine::kMaxWaiting; ++i) {
     stops.push_back(new_stop());
     ASSERT_TRUE(line.post(stops[i], [&called, i] { called.push_back(i); }));
   }

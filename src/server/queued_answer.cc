@@ -17,8 +17,8 @@ constexpr size_t kSliceTextBytes = 32 << 10;
 constexpr uint64_t kBytesOfElement = 16;
 
 ApiError busy(double retry_after) {
-  constexpr double kMostSeconds = 60;
-  auto seconds = static_cast<int>(std::clamp(std::ceil(retry_after), 1.0, kMostSeconds));
+  constexpr double kMaxSeconds = 60;
+  auto seconds = static_cast<int>(std::clamp(std::ceil(retry_after), 1.0, kMaxSeconds));
   return {429,
           "",
           "queue_full",
@@ -51,7 +51,7 @@ void QueuedAnswer::read() {
   asked_ = {};
   if (count_ == 0) return reply_with(body_of({}, 0), Outcome::kOk);
   queries_.reserve(count_);
-  for (const DeviceStatistics& device : model_.queues.statistics()) most_tokens_ += device.slots;
+  for (const DeviceStatistics& device : model_.queues.statistics()) max_tokens_ += device.slots;
   tokenise();
 }
 
@@ -62,7 +62,7 @@ void QueuedAnswer::tokenise() {
     queries_.push_back(query_of(queries_.size()));
     bytes += queries_.back().text.size() + queries_.back().tokens.size();
     tokens_ += query_tokens(queries_.back());
-    if (tokens_ > most_tokens_) throw RequestError(too_many_tokens());
+    if (tokens_ > max_tokens_) throw RequestError(too_many_tokens());
   }
   on_reactor([this] { submit(); });
 }

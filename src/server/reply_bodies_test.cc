@@ -245,7 +245,7 @@ TEST_F(ReplyBodies, TimingsComeLast) {
   EXPECT_EQ(none.at(0).at("timings").at("predicted_per_second"), 0.0);
 }
 
-TEST_F(ReplyBodies, ProgressIsToldInAnEventWithoutChoices) {
+TEST_F(ReplyBodies, ProgressIsAnEventWithoutChoices) {
   const PromptProgress progress{.total = 12, .cached = 2, .read = 7, .seconds = 0.5};
   for (const ReplyHead* head : {&chat_, &text_}) {
     const auto told = events(progress_event(*head, progress),

@@ -72,8 +72,8 @@ class RequestLog::Sink final : public spdlog::sinks::base_sink<spdlog::details::
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    const uint64_t lost = unwritten_ + overrun_() - told_;
-    if (lost > 0 && write(lost_text(form_, lost))) told_ += lost;
+    const uint64_t lost = unwritten_ + overrun_() - reported_;
+    if (lost > 0 && write(lost_text(form_, lost))) reported_ += lost;
     if (!write({line.data(), line.size()})) ++unwritten_;
   }
   void flush_() override {}
@@ -97,7 +97,7 @@ class RequestLog::Sink final : public spdlog::sinks::base_sink<spdlog::details::
   const int fd_;
   const std::function<size_t()> overrun_;
   std::atomic<double> last_ = std::numeric_limits<double>::infinity();
-  uint64_t unwritten_ = 0, told_ = 0;
+  uint64_t unwritten_ = 0, reported_ = 0;
   bool torn_ = false;
 };
 
@@ -191,17 +191,18 @@ void RequestLog::write_trouble(const std::exception& thrown) noexcept {
   bool shortage = is_shortage(thrown);
   Trouble& trouble = shortage ? shortages_ : others_;
   uint64_t times = ++trouble.times;
-  double now = steady_seconds(), told = trouble.told_seconds;
-  if (form_ == Form::kNone || now < told + kTroubleSeconds) return;
-  if (!trouble.told_seconds.compare_exchange_strong(told, now)) return;  // another thread writes it
+  double now = steady_seconds(), logged = trouble.logged_seconds;
+  if (form_ == Form::kNone || now < logged + kTroubleSeconds) return;
+  if (!trouble.logged_seconds.compare_exchange_strong(logged, now))
+    return;  // another thread writes it
   try {
-    tell_trouble(shortage ? "no_memory" : "internal_error", times, thrown);
+    log_trouble(shortage ? "no_memory" : "internal_error", times, thrown);
   } catch (const std::exception&) {
-    trouble.told_seconds = told;  // so that the next one is written
+    trouble.logged_seconds = logged;  // so that the next one is written
   }
 }
 
-void RequestLog::tell_trouble(std::string_view kind, uint64_t times, const std::exception& thrown) {
+void RequestLog::log_trouble(std::string_view kind, uint64_t times, const std::exception& thrown) {
   if (form_ == Form::kText) {
     logger_->warn("error {} in the server, {} times so far; the last: {}", kind, times,
                   printable(thrown.what()));

@@ -74,9 +74,9 @@ class RequestLog {
   class Sink;
   struct Trouble {
     std::atomic<uint64_t> times = 0;
-    std::atomic<double> told_seconds = -kTroubleSeconds;
+    std::atomic<double> logged_seconds = -kTroubleSeconds;
   };
-  void tell_trouble(std::string_view kind, uint64_t times, const std::exception& thrown);
+  void log_trouble(std::string_view kind, uint64_t times, const std::exception& thrown);
 
   Form form_;
   Trouble shortages_, others_;

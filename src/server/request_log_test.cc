@@ -43,7 +43,7 @@ TEST(RequestLog, WritesALine) {
   EXPECT_EQ(log_line(plain), "::1 GET /health 200 0.000 s, 7 tokens [r2]");
 }
 
-TEST(RequestLog, TellsWhatIsNotHeld) {
+TEST(RequestLog, NamesRelaxedSchemas) {
   LogEntry entry = completion();
   entry.relaxed = "tools[0].function.parameters: x";
   const std::string line = log_line(entry);
@@ -109,7 +109,7 @@ class LogPipe {
   std::array<int, 2> fds_ = {-1, -1};
 };
 
-TEST(RequestLog, TellsHowManyLinesNobodyRead) {
+TEST(RequestLog, CountsLostLines) {
   constexpr uint64_t kWritten = 20'000;
   LogPipe pipe;
   pipe.fill();
@@ -138,14 +138,14 @@ TEST(RequestLog, TellsHowManyLinesNobodyRead) {
   EXPECT_LE(lost + there, kWritten);
 }
 
-TEST(RequestLog, EndsThoughNobodyReads) {
+TEST(RequestLog, EndsWithoutAReader) {
   LogPipe pipe;
   pipe.fill();
   RequestLog log(RequestLog::Form::kText, pipe.writer());
   for (int i = 0; i < 3; ++i) log.write(completion());
 }
 
-TEST(RequestLog, WhatCannotBeWrittenIsLost) {
+TEST(RequestLog, DropsLinesThatCannotBeWritten) {
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(full, 0);
   for (const int fd : {full, -1}) {

@@ -15,7 +15,7 @@ TEST(RequestMetrics, ErrorsAreRefusalsBusyTimesOrFailures) {
   EXPECT_EQ(outcome_of_error(500), Outcome::kFailed);
 }
 
-TEST(RequestMetrics, OnlyGoodEndsTellHowLongRequestsTake) {
+TEST(RequestMetrics, DurationsCountSuccessfulRequestsOnly) {
   RequestMetrics metrics({1, 10});
   for (Outcome good : {Outcome::kOk, Outcome::kStop, Outcome::kLength}) metrics.count(good, 2);
   for (Outcome bad : {Outcome::kCancelled, Outcome::kRefused, Outcome::kBusy, Outcome::kFailed}) {

@@ -19,8 +19,8 @@ namespace {
 }  // namespace
 
 RequestWorker::RequestWorker(OnTrouble on_trouble) : on_trouble_(std::move(on_trouble)) {
-  threads_.reserve(kMostThreads);
-  paused_.reserve(kMostThreads);
+  threads_.reserve(kMaxThreads);
+  paused_.reserve(kMaxThreads);
   running_ = idle_ = 1;
   threads_.emplace_back([this] { work(); });
 }
@@ -75,7 +75,7 @@ void RequestWorker::give_turn() {
 }
 
 std::deque<RequestWorker::Task>* RequestWorker::next_queue() {
-  const bool may_large = !large_.empty() && large_begun_ < kMostLarge;
+  const bool may_large = !large_.empty() && large_begun_ < kMaxLargeTasks;
   if (small_.empty()) return may_large ? &large_ : nullptr;
   return may_large && large_.front().ticket < small_.front().ticket ? &large_ : &small_;
 }
@@ -97,7 +97,7 @@ void RequestWorker::pass_on() {
 }
 
 bool RequestWorker::start_thread() {
-  if (threads_.size() == kMostThreads) return false;
+  if (threads_.size() == kMaxThreads) return false;
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::exception&) {

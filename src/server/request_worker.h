@@ -5,12 +5,12 @@
 //
 // A long task calls its Pace, which passes the turn to the task that has waited longest, be it new
 // or interrupted. So a small task behind large ones waits for a slice of each, some milliseconds,
-// and not for their ends. An interrupted task keeps its thread. There are kMostThreads; when all
+// and not for their ends. An interrupted task keeps its thread. There are kMaxThreads; when all
 // are taken a new task waits for one to end.
 //
 // A large body may take up to 27 times its bytes (for one endless word, in the tokenizer). So tasks
-// with bodies of kLargeBody or more wait while kMostLarge of them have begun, whoever sent them;
-// smaller ones pass them.
+// with bodies of kLargeBody or more wait while kMaxLargeTasks of them have begun, whoever sent
+// them; smaller ones pass them.
 //
 // A pause throws RequestError (503 `draining`) to end its task: when the worker ends, or when
 // nobody waits for the task any more.
@@ -34,7 +34,7 @@ namespace hearth {
 
 class RequestWorker {
  public:
-  static constexpr size_t kMostThreads = 32, kMostLarge = 2;
+  static constexpr size_t kMaxThreads = 32, kMaxLargeTasks = 2;
   static constexpr uint64_t kLargeBody = uint64_t{1} << 20;
 
   // `on_trouble` gets the exceptions that tasks did not handle; it must not throw.

@@ -78,8 +78,8 @@ TEST_F(RequestWorkerTest, LongTasksTakeTurns) {
 }
 
 TEST_F(RequestWorkerTest, MoreLongTasksThanThreadsComeToTheirEnds) {
-  for (size_t i = 0; i < 3 * RequestWorker::kMostThreads; ++i) post_long('a');
-  EXPECT_EQ(run().size(), 3 * RequestWorker::kMostThreads * kSlices);
+  for (size_t i = 0; i < 3 * RequestWorker::kMaxThreads; ++i) post_long('a');
+  EXPECT_EQ(run().size(), 3 * RequestWorker::kMaxThreads * kSlices);
 }
 
 TEST_F(RequestWorkerTest, TheEndInterruptsWhatIsUnderWay) {
@@ -107,7 +107,7 @@ TEST_F(RequestWorkerTest, TheEndDoesNotWaitForWhatNeverPauses) {
   EXPECT_TRUE(worker_.end(kLong));
 }
 
-TEST_F(RequestWorkerTest, WhatNobodyWaitsForEndsAtItsNextPause) {
+TEST_F(RequestWorkerTest, AbandonedTasksEndAtTheirNextPause) {
   std::atomic<bool> ended{false};
   std::promise<unsigned> status;
   worker_.post([&] {

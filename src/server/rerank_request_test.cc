@@ -50,7 +50,7 @@ TEST(RerankRequest, EveryApisWords) {
   EXPECT_FALSE(cohere.with_documents);
 }
 
-TEST(RerankRequest, WhatIsWrongIsNamed) {
+TEST(RerankRequest, NamesWrongFields) {
   for (auto [fields, error] : {
            std::pair{R"("documents":["a"])", "missing_required_parameter: query"},
            std::pair{R"("query":"","documents":["a"])", "invalid_value: query is empty"},
@@ -70,7 +70,7 @@ TEST(RerankRequest, WhatIsWrongIsNamed) {
   }
 }
 
-TEST(RerankRequest, EveryFieldThatIsNotBuiltIsRefusedByName) {
+TEST(RerankRequest, RefusesEveryUnsupportedFieldByName) {
   for (const UnbuiltField& field : unbuilt_rerank_fields()) {
     const std::string error =
         rank_error(fmt::format(R"("query":"q","documents":["a"],"{}":[3])", field.name));

@@ -16,8 +16,8 @@ using boost::json::array;
 using boost::json::object;
 using boost::json::value;
 
-constexpr size_t kMostItems = 16'384;
-constexpr size_t kMostParts = 16'384;  // in one item
+constexpr size_t kMaxItems = 16'384;
+constexpr size_t kMaxParts = 16'384;  // in one item
 constexpr std::string_view kTextParts = "no images, sound or files are read: send text parts";
 
 std::string item_text(const object& holder, std::string_view key, const std::string& name) {
@@ -40,7 +40,7 @@ std::string part_text(const value& field, const std::string& name) {
 std::string content_text(const value& content, const std::string& name) {
   if (content.is_string()) return text_field(content, name);
   if (!content.is_array()) refuse_type(content, name, "a string or an array of text parts");
-  const array& parts = array_field(content, name, 0, kMostParts);
+  const array& parts = array_field(content, name, 0, kMaxParts);
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) text += '\n';
@@ -54,7 +54,7 @@ std::string entries_text(const object& item, std::string_view key, const std::st
   const value* field = find_field(item, key);
   if (field == nullptr) return "";
   const std::string param = fmt::format("{}.{}", name, key);
-  const array& entries = array_field(*field, param, 0, kMostParts);
+  const array& entries = array_field(*field, param, 0, kMaxParts);
   std::string text;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (i > 0) text += '\n';
@@ -220,7 +220,7 @@ void read_responses_input(const value& input, const std::string& instructions,
     messages.add_text("user", text_field(input, name), name);
   } else {
     if (!input.is_array()) refuse_type(input, name, "a string or an array of items");
-    const array& items = array_field(input, name, 1, kMostItems);
+    const array& items = array_field(input, name, 1, kMaxItems);
     for (size_t i = 0; i < items.size(); ++i) messages.add_item(items[i], entry_name(name, i));
   }
   array all = messages.take();

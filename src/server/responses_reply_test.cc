@@ -98,7 +98,7 @@ class ResponsesReplies : public testing::Test {
   const json::value document_ = read_json(openapi_json());
 };
 
-TEST_F(ResponsesReplies, TellEveryItemFromItsBeginningToItsEnd) {
+TEST_F(ResponsesReplies, StreamEventsOfEveryItemFromBeginningToEnd) {
   ResponsesReply reply(response_head(kNamespace));
   const std::string stream = ended_stream(reply, turn_parts());
   const std::vector<json::value> events = checked_events(stream);
@@ -156,7 +156,7 @@ TEST_F(ResponsesReplies, StreamTheItemsOfTheLastResponse) {
             R"("output_tokens_details":{"reasoning_tokens":2},"total_tokens":14})");
 }
 
-TEST_F(ResponsesReplies, TellHowMuchWasRead) {
+TEST_F(ResponsesReplies, StreamPromptProgress) {
   ResponsesReply reply(response_head(R"("input":"x")"));
   std::string stream = reply.begin({}, 1);
   stream += reply.progress({.total = 12, .cached = 2, .read = 7, .seconds = 0.5});
@@ -165,7 +165,7 @@ TEST_F(ResponsesReplies, TellHowMuchWasRead) {
   EXPECT_EQ(events[2].at_pointer("/prompt_progress/processed"), 7);
 }
 
-TEST_F(ResponsesReplies, AreTheSameWhole) {
+TEST_F(ResponsesReplies, WholeRepliesEqualStreamedOnes) {
   ResponsesReply streamed(response_head(kNamespace)), whole(response_head(kNamespace));
   const std::vector<json::value> events = response_events(ended_stream(streamed, turn_parts()));
   ChoicePart choice;
@@ -186,7 +186,7 @@ TEST_F(ResponsesReplies, AreTheSameWhole) {
 constexpr const char* kSummed = R"("input":"x","reasoning":{"summary":"auto"},
     "include":["reasoning.encrypted_content"])";
 
-TEST_F(ResponsesReplies, TellReasoningAsASummaryWhereAsked) {
+TEST_F(ResponsesReplies, StreamReasoningAsASummaryWhereAsked) {
   ResponsesReply reply(response_head(kSummed));
   const std::string stream = ended_stream(reply, {{.reasoning = "I "},
                                                   {.reasoning = "must"},
@@ -271,7 +271,7 @@ TEST_F(ResponsesReplies, HaveAMessageWhereTheModelSaidNothing) {
   EXPECT_EQ(output[0].at("content").at(0).at("text"), "");
 }
 
-TEST_F(ResponsesReplies, TellOfErrorsWithWhatWasSaid) {
+TEST_F(ResponsesReplies, StreamErrorsWithTheOutputSoFar) {
   const ApiError error{503, "", "cancelled",
                        "the server was shut down before this answer was complete"};
   ResponsesReply reply(response_head(R"("input":"x")"));

@@ -17,7 +17,7 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-constexpr size_t kMostIncluded = 64;
+constexpr size_t kMaxIncluded = 64;
 constexpr std::string_view kKeepsNothing =
     "it stores no responses: send the whole conversation as input";
 
@@ -113,8 +113,8 @@ void ask_prompt(const value&, const std::string& name, ResponsesBody*) {
 }
 
 void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody*) {
-  constexpr int64_t kMostTop = 20;
-  if (integer_field(field, name, 0, kMostTop) > 0) {
+  constexpr int64_t kMaxTopLogprobs = 20;
+  if (integer_field(field, name, 0, kMaxTopLogprobs) > 0) {
     refuse_unsupported(name, "leave it out, or ask /v1/chat/completions for logprobs");
   }
 }
@@ -122,7 +122,7 @@ void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody
 // Reads include. reasoning.encrypted_content has an effect, logprobs are refused; all else is
 // ignored, since the server has no such data or always returns it.
 void ask_include(const value& field, const std::string& name, ResponsesBody* read) {
-  const boost::json::array& included = array_field(field, name, 0, kMostIncluded);
+  const boost::json::array& included = array_field(field, name, 0, kMaxIncluded);
   for (size_t i = 0; i < included.size(); ++i) {
     const std::string entry = entry_name(name, i);
     const std::string asked = text_field(included[i], entry);

@@ -17,7 +17,7 @@ using boost::json::array;
 using boost::json::object;
 using boost::json::value;
 
-constexpr size_t kMostEntries = 4096;  // in a list of tools, including those left out
+constexpr size_t kMaxEntries = 4096;  // in a list of tools, including those left out
 
 std::string entry_type(const object& entry, const std::string& name) {
   const std::string param = name + ".type";
@@ -58,7 +58,7 @@ void add_namespace(const object& given, const std::string& name, ResponsesBody* 
   const std::string space = entry_text(given, "name", name);
   if (space.empty()) throw RequestError(kInvalidValue, name + ".name", "is empty; give it one");
   const std::string param = name + ".tools";
-  const array& tools = array_field(require_field(given, "tools", param), param, 0, kMostEntries);
+  const array& tools = array_field(require_field(given, "tools", param), param, 0, kMaxEntries);
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string entry = entry_name(param, i);
     const object& tool = object_field(tools[i], entry);
@@ -90,7 +90,7 @@ object chat_reference(const object& given, const std::string& name) {
 object allowed_tools(const object& given, const std::string& name, ResponsesBody* read) {
   std::string mode = entry_text(given, "mode", name);
   const std::string param = name + ".tools";
-  const array& entries = array_field(require_field(given, "tools", param), param, 1, kMostEntries);
+  const array& entries = array_field(require_field(given, "tools", param), param, 1, kMaxEntries);
   array functions;
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string entry = entry_name(param, i);
@@ -115,7 +115,7 @@ object allowed_tools(const object& given, const std::string& name, ResponsesBody
 }  // namespace
 
 void read_responses_tools(const value& field, const std::string& name, ResponsesBody* read) {
-  const array& tools = array_field(field, name, 0, kMostEntries);
+  const array& tools = array_field(field, name, 0, kMaxEntries);
   array echo;
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string entry = entry_name(name, i);

@@ -17,7 +17,7 @@ std::string_view route_of(std::string_view path) {
   return route != nullptr ? route->path : "nowhere";
 }
 
-TEST(Routes, LeadToWhatIsThere) {
+TEST(Routes, FindHandlersByPath) {
   for (const char* path : {"/", "/v1/models", "/v1/chat/completions"}) {
     EXPECT_EQ(route_of(path), path);
   }
@@ -45,7 +45,7 @@ TEST(Routes, TakeTheirMethodAndHead) {
 }
 
 // Only these routes need no key: others would show strangers what clients asked.
-TEST(Routes, OnlyPageAndHealthAreOpen) {
+TEST(Routes, PageAndHealthAloneNeedNoKey) {
   for (const Route& route : routes()) {
     constexpr std::string_view kHarmless[] = {"/health", "/live", "/", "/page/"};
     bool harmless = std::ranges::find(kHarmless, route.path) != std::end(kHarmless);

@@ -63,7 +63,7 @@ SamplingParams openai_sampling() {
 
 SamplingParams file_sampling(const Metadata& metadata, const SamplingParams& otherwise,
                              const Listener& listener) {
-  constexpr double kMost = std::numeric_limits<int32_t>::max();
+  constexpr double kMax = std::numeric_limits<int32_t>::max();
   FileReader reader{metadata, listener};
   SamplingParams params = otherwise;
   replace(&params.temperature, reader.number("temp", 0, 100));
@@ -71,12 +71,12 @@ SamplingParams file_sampling(const Metadata& metadata, const SamplingParams& oth
   replace(&params.min_p, reader.number("min_p", 0, 1));
   replace(&params.repeat_penalty, reader.number("penalty_repeat", 0.01, 100));
   // A value below 1 means all tokens.
-  if (auto top_k = reader.number("top_k", -1, kMost)) {
+  if (auto top_k = reader.number("top_k", -1, kMax)) {
     params.top_k = static_cast<uint32_t>(std::max(*top_k, 0.0));
   }
   // The value -1 means the whole context.
-  if (auto window = reader.number("penalty_last_n", -1, kMost)) {
-    params.penalty_window = static_cast<uint32_t>(*window < 0 ? kMost : *window);
+  if (auto window = reader.number("penalty_last_n", -1, kMax)) {
+    params.penalty_window = static_cast<uint32_t>(*window < 0 ? kMax : *window);
   }
   if (reader.number("mirostat", 0, 2).value_or(0) != 0) reader.warn_of("mirostat");
   if (reader.number("xtc_probability", 0, 1).value_or(0) > 0) reader.warn_of("xtc_probability");

@@ -24,7 +24,7 @@ Read read(const GgufWriter& writer) {
   return read;
 }
 
-TEST(SamplingDefaults, AreOpenAisWhereNobodySays) {
+TEST(SamplingDefaults, AreOpenAisWhereTheFileHasNone) {
   SamplingParams params = read(GgufWriter()).params;
   EXPECT_EQ(params.temperature, 1);
   EXPECT_EQ(params.top_k, 0u);
@@ -52,7 +52,7 @@ TEST(SamplingDefaults, TheFileComesBeforeOpenAis) {
   EXPECT_TRUE(got.warnings.empty());
 }
 
-TEST(SamplingDefaults, WhatCannotBeUsedIsToldAndLeftOut) {
+TEST(SamplingDefaults, ReportsAndIgnoresUnusableValues) {
   GgufWriter writer;
   writer.set("general.sampling.temp", "hot");
   writer.set("general.sampling.top_p", 1.5f);

@@ -25,7 +25,7 @@ struct SetEntry {
   std::shared_ptr<const OfferedModel> model;
   ModelStatus status = ModelStatus::kSleeping;
   std::unique_ptr<HeldModel> opened;  // opened, and waits for room
-  uint64_t least_bytes = 0;           // HeldModel::least_bytes()
+  uint64_t min_bytes = 0;             // HeldModel::min_bytes()
   std::unique_ptr<HeldModel> held;
   std::shared_ptr<const std::string> plan;  // of GET /v1/plan
   uint64_t bytes = 0;

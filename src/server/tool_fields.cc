@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 6> kEfforts = {"none",   "minimal", "low"
                                                       "medium", "high",    "xhigh"};
 
 bool is_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMostNameBytes && std::ranges::all_of(name, [](char c) {
+  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, [](char c) {
     return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == ':' || c == '-';
   });
 }
@@ -44,7 +44,7 @@ std::string read_name(const object& function, const std::string& name) {
     throw RequestError(
         kInvalidValue, param,
         fmt::format("is '{}'; it must have 1 to {} letters, digits, and any of _ . : -",
-                    printable(text, 40), kMostNameBytes));
+                    printable(text, 40), kMaxNameBytes));
   }
   return text;
 }

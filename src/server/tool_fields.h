@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-inline constexpr size_t kMostNameBytes = 128;  // the longest name of a tool
+inline constexpr size_t kMaxNameBytes = 128;  // the longest name of a tool
 
 // Reads tools: an array of at most `most` functions with different names. They may be called,
 // unless tool_choice, read afterwards, says otherwise.

@@ -141,10 +141,10 @@ std::string read_file(const std::string& path) {
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(ErrorCode::kUsage, "cannot open '{}': {}", path, std::strerror(errno));
-  std::string text(kMostConfigurationBytes + 1, '\0');
+  std::string text(kMaxConfigurationBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMostConfigurationBytes) {
+  if (text.size() > kMaxConfigurationBytes) {
     fail(ErrorCode::kUsage, "'{}' is larger than 1 MiB, so it is not a configuration file", path);
   }
   if (file.bad()) fail(ErrorCode::kUsage, "cannot read '{}': {}", path, std::strerror(errno));

@@ -19,7 +19,7 @@
 // is not set), else /etc/hearth/config.toml; the last two need not exist.
 //
 // Errors (kUsage), with the file, the line and the nearest name: a file that cannot be read, is
-// larger than kMostConfigurationBytes or not TOML, a table that is not a verb, a key that is not
+// larger than kMaxConfigurationBytes or not TOML, a table that is not a verb, a key that is not
 // one of its options, a value of another type.
 #pragma once
 
@@ -34,7 +34,7 @@
 
 namespace hearth {
 
-inline constexpr size_t kMostConfigurationBytes = 1 << 20;
+inline constexpr size_t kMaxConfigurationBytes = 1 << 20;
 
 struct ConfiguredValue {
   std::vector<std::string> values;  // of a flag: "true" or "false"

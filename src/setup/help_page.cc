@@ -7,12 +7,12 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kNarrow = 70, kNarrowIndent = 8, kNamesIndent = 6, kLeastText = 16;
+constexpr size_t kNarrow = 70, kNarrowIndent = 8, kNamesIndent = 6, kMinTextColumns = 16;
 
 // Appends words, of which the first is at `column`, and indents further lines by `indent`.
 void append_words(std::string_view words, size_t column, size_t indent, size_t columns,
                   std::string* out) {
-  const size_t most = std::max(columns, indent + kLeastText);
+  const size_t most = std::max(columns, indent + kMinTextColumns);
   bool first = true;
   while (!words.empty()) {
     const size_t end = std::min(words.find(' '), words.size());

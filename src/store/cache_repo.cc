@@ -109,7 +109,7 @@ CacheLock::CacheLock(const std::string& path, Use use, const std::atomic<bool>& 
                      const std::function<void()>& waiting) {
   fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) fail_path(path, "opened", errno);
-  bool told = false;
+  bool notified = false;
   const int kind = use == Use::kAlone ? LOCK_EX : LOCK_SH;
   while (flock(fd_, kind | LOCK_NB) != 0) {
     const int error = errno;
@@ -117,8 +117,8 @@ CacheLock::CacheLock(const std::string& path, Use use, const std::atomic<bool>& 
       close(fd_);
       fail_path(path, "locked", error);
     }
-    if (!told) waiting();
-    told = true;
+    if (!notified) waiting();
+    notified = true;
     if (stop) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostText = size_t{64} << 20, kMostFiles = 100'000, kMostPages = 1000;
+constexpr size_t kMaxText = size_t{64} << 20, kMaxFiles = 100'000, kMaxPages = 1000;
 constexpr double kFirstPause = 0.5, kLongestPause = 30, kLongestAsked = 300;
 constexpr uint64_t kLargestFile = uint64_t{1} << 50;
 
@@ -137,7 +137,7 @@ void fail_reply(const StorePlaces& places, const HubName& name, const HubReply& 
 HubReply Hub::ask(const HubName& name, const std::string& url) {
   HubPatience patience(options_, stop_);
   for (;;) {
-    HubReply reply = http_.get_text(url, kMostText);
+    HubReply reply = http_.get_text(url, kMaxText);
     if (reply.whole()) return reply;
     if (!patience.wait(reply)) fail_reply(places_, name, reply);
   }
@@ -160,14 +160,14 @@ std::vector<RepoFile> Hub::files_of(const HubName& name, const std::string& comm
   std::vector<RepoFile> files;
   while (!url.empty()) {
     if (!seen.insert(url).second) fail_page("its pages form a loop");
-    if (seen.size() > kMostPages) fail_page("it has too many pages");
+    if (seen.size() > kMaxPages) fail_page("it has too many pages");
     if (origin_of(url) != origin_of(places_.endpoint)) {
       fail_page("its next page is on another host:", origin_of(url));
     }
     const HubReply reply = ask(name, url);
     read_reply(reply);
     for (RepoFile& file : read_tree_page(reply.text)) files.push_back(std::move(file));
-    if (files.size() > kMostFiles) fail_page("it has more than 100000 files");
+    if (files.size() > kMaxFiles) fail_page("it has more than 100000 files");
     url = next_link(reply.field("link"));
   }
   check_repo_paths(files);

@@ -16,8 +16,8 @@
 namespace hearth {
 namespace {
 
-constexpr int kMostRedirects = 8;
-constexpr size_t kErrorText = size_t{64} << 10, kMostFieldBytes = size_t{256} << 10;
+constexpr int kMaxRedirects = 8;
+constexpr size_t kErrorText = size_t{64} << 10, kMaxFieldBytes = size_t{256} << 10;
 constexpr long kConnectSeconds = 15, kSlowBytes = 1024, kBufferBytes = 512L << 10;
 
 // Receiving: what libcurl's callbacks fill for one request.
@@ -35,7 +35,7 @@ size_t take_field(char* data, size_t, size_t length, void* user) {
   auto& receiving = *static_cast<Receiving*>(user);
   std::string_view line(data, length);
   receiving.field_bytes += length;
-  receiving.too_long = receiving.field_bytes > kMostFieldBytes;
+  receiving.too_long = receiving.field_bytes > kMaxFieldBytes;
   if (receiving.too_long) return 0;
   if (line.starts_with("HTTP/")) receiving.reply.fields.clear();
   const size_t colon = line.find(':');
@@ -152,7 +152,7 @@ HubReply HubHttp::ask_once(const std::string& url, const HubRange& range, const 
 HubReply HubHttp::get(const std::string& url, const HubRange& range, const HubSink& sink) {
   std::string at = url;
   std::set<std::string> seen;
-  for (int hop = 0; hop <= kMostRedirects; ++hop) {
+  for (int hop = 0; hop <= kMaxRedirects; ++hop) {
     HubReply reply = ask_once(at, range, sink);
     if (reply.status < 300 || reply.status >= 400 || reply.status == 304) return reply;
     char* next = nullptr;
@@ -175,7 +175,7 @@ HubReply HubHttp::get(const std::string& url, const HubRange& range, const HubSi
     at = to;
   }
   HubReply reply;
-  reply.problem = fmt::format("it redirects more than {} times", kMostRedirects);
+  reply.problem = fmt::format("it redirects more than {} times", kMaxRedirects);
   reply.hopeless = true;
   return reply;
 }

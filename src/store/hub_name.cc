@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kLongestPart = 96, kLongestRevision = 200, kLongestPath = 1000, kMostParts = 16;
+constexpr size_t kLongestPart = 96, kLongestRevision = 200, kLongestPath = 1000, kMaxParts = 16;
 constexpr size_t kLongestName = 1200;
 constexpr std::array<std::string_view, 6> kPrefixes = {
     "https://huggingface.co/", "http://huggingface.co/", "https://hf.co/",
@@ -91,7 +91,7 @@ bool is_safe_path(std::string_view path) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\') return false;
   }
   const std::vector<std::string_view> parts = parts_of(path);
-  return parts.size() <= kMostParts && std::ranges::all_of(parts, [](std::string_view part) {
+  return parts.size() <= kMaxParts && std::ranges::all_of(parts, [](std::string_view part) {
            return !part.empty() && part != "." && part != ".." && part.size() <= 255;
          });
 }

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostEntries = 100'000;
+constexpr size_t kMaxEntries = 100'000;
 constexpr int kDeepest = 6;
 constexpr size_t kCommitDigits = 40;
 constexpr size_t kLongestManifest = size_t{4} << 20;
@@ -40,7 +40,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     paths.push_back(at->path());
-    if (paths.size() == kMostEntries) break;
+    if (paths.size() == kMaxEntries) break;
   }
   std::ranges::sort(paths);
   return paths;
@@ -52,7 +52,7 @@ void walk(const fs::path& folder, const std::string& before, int depth,
           std::vector<RepoFile>* files, std::vector<std::string>* dangling) {
   if (depth > kDeepest) return;
   for (const fs::path& path : entries_of(folder)) {
-    if (files->size() >= kMostEntries) return;
+    if (files->size() >= kMaxEntries) return;
     std::error_code error;
     const std::string name = before + path.filename().string();
     const fs::file_status own = fs::symlink_status(path, error);

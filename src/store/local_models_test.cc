@@ -90,7 +90,7 @@ TEST_F(LocalModelsTest, RemovesOfOtherSnapshotsTheSameWeightsAlone) {
   }
 }
 
-TEST_F(LocalModelsTest, TellsOfLinksThatLeadNowhere) {
+TEST_F(LocalModelsTest, ReportsDanglingLinks) {
   link(kRepo + "snapshots/c1/M-Q8_0.gguf", "../../blobs/one");
   const auto models = find_local_models(places());
   ASSERT_EQ(models.size(), 1u);

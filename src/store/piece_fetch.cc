@@ -94,10 +94,11 @@ class PieceFetch {
       again.status = 500;
       if (patience_.wait(again)) return;
     }
-    HubReply told = reply;
-    if (!wrong_.empty()) told.problem = wrong_;
-    if (told.whole()) told.problem = "it ended before the last byte";
-    if (!patience_.wait(told) && !queue_.over()) fail_reply(source_.places, source_.name, told);
+    HubReply reported = reply;
+    if (!wrong_.empty()) reported.problem = wrong_;
+    if (reported.whole()) reported.problem = "it ended before the last byte";
+    if (!patience_.wait(reported) && !queue_.over())
+      fail_reply(source_.places, source_.name, reported);
   }
 
   HubReply ask() {

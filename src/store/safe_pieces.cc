@@ -13,7 +13,7 @@ namespace hearth {
 namespace {
 
 constexpr const char* kHead = "hearth-pieces-3";
-constexpr uint64_t kMostPieces = 1u << 16, kPieceStep = 4096;
+constexpr uint64_t kMaxPieces = 1u << 16, kPieceStep = 4096;
 
 bool fits(const SafePiece& piece) {
   return piece.done <= piece.size && (piece.done % BlockSum::kStep == 0 || piece.whole());
@@ -22,7 +22,7 @@ bool fits(const SafePiece& piece) {
 }  // namespace
 
 SafePieces SafePieces::of(uint64_t size, uint64_t piece) {
-  piece = round_up(std::clamp(piece, size / kMostPieces + 1, size + 1), kPieceStep);
+  piece = round_up(std::clamp(piece, size / kMaxPieces + 1, size + 1), kPieceStep);
   SafePieces all{.size = size, .piece = piece, .pieces = {}};
   for (uint64_t begin = 0; begin < size; begin += piece) {
     all.pieces.push_back({.begin = begin, .size = std::min(piece, size - begin)});
@@ -33,13 +33,13 @@ SafePieces SafePieces::of(uint64_t size, uint64_t piece) {
 SafePieces SafePieces::read(const std::string& path, uint64_t size, uint64_t piece) {
   std::ifstream file(path);
   std::string head;
-  uint64_t told_size = 0, told_piece = 0, adopted = 0;
-  file >> head >> told_size >> told_piece >> adopted;
+  uint64_t stored_size = 0, stored_piece = 0, adopted = 0;
+  file >> head >> stored_size >> stored_piece >> adopted;
   const bool known =
-      file && head == kHead && told_size == size && told_piece % BlockSum::kStep == 0;
+      file && head == kHead && stored_size == size && stored_piece % BlockSum::kStep == 0;
   if (!known) return of(size, piece);
-  SafePieces all = of(size, told_piece);
-  if (all.piece != told_piece) return of(size, piece);
+  SafePieces all = of(size, stored_piece);
+  if (all.piece != stored_piece) return of(size, piece);
   all.adopted = adopted;
   for (SafePiece& each : all.pieces) {
     file >> each.done >> each.sum;

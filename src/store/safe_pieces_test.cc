@@ -17,7 +17,7 @@ class SafePiecesTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(SafePiecesTest, ComeBackAsTheyWere) {
+TEST_F(SafePiecesTest, RoundTrip) {
   SafePieces pieces = SafePieces::of(20000, 8192);
   ASSERT_EQ(pieces.pieces.size(), 3u);
   pieces.pieces[0].done = 8192;
@@ -44,7 +44,7 @@ TEST_F(SafePiecesTest, PiecesOfALargeFileAreNoMoreThanARecordHolds) {
   EXPECT_EQ(SafePieces::read(folder_ + "/r", uint64_t{1} << 33, 4096).done(), 4096u);
 }
 
-TEST_F(SafePiecesTest, ARecordThatDoesNotFitIsNone) {
+TEST_F(SafePiecesTest, IgnoresRecordsThatDoNotFit) {
   for (const char* text :
        {"", "x", "hearth-pieces-3 20000 8192 0\n",
         "hearth-pieces-3 20000 8192 0\n9000 1\n0 1\n0 1\n",

@@ -16,9 +16,9 @@ namespace {
 
 constexpr long kConnectMilliseconds = 10'000;
 constexpr int kPollMilliseconds = 1000;
-// Limits in bytes: kMostBody on a body that is no stream (errors, lists of models) and on one event
-// of a stream; kShownBody and kShownError on what of them is shown.
-constexpr size_t kMostBody = 16 << 20;
+// Limits in bytes: kMaxBodyBytes on a body that is no stream (errors, lists of models) and on one
+// event of a stream; kShownBody and kShownError on what of them is shown.
+constexpr size_t kMaxBodyBytes = 16 << 20;
 constexpr size_t kShownBody = 200, kShownError = 1000;
 
 const boost::json::object* object_at(const boost::json::object& object, std::string_view key) {
@@ -89,14 +89,14 @@ struct ChatClient::Transfer {
 
   void take(std::string_view bytes) {
     if (on_piece == nullptr || handle->status() != 200) {
-      if (body.size() + bytes.size() <= kMostBody) body += bytes;
+      if (body.size() + bytes.size() <= kMaxBodyBytes) body += bytes;
       return;
     }
     std::vector<std::string> events;
     reader.take(bytes, &events);
     for (const std::string& event : events) take_event(event);
     unended = events.empty() ? unended + bytes.size() : 0;
-    if (unended > kMostBody) {
+    if (unended > kMaxBodyBytes) {
       fail(ErrorCode::kResource, "the server sent an event of more than 16 MiB");
     }
   }

@@ -71,10 +71,10 @@ void InputHistory::read() {
   }
   std::ifstream file(*path_, std::ios::binary);
   for (std::string line; std::getline(file, line);) {
-    if (line.size() <= 2 * kMostHistoryBytes) messages_.push_back(message_of(line));
+    if (line.size() <= 2 * kMaxHistoryBytes) messages_.push_back(message_of(line));
   }
-  if (messages_.size() <= 2 * kMostHistoryLines) return;
-  messages_.erase(messages_.begin(), messages_.end() - kMostHistoryLines);
+  if (messages_.size() <= 2 * kMaxHistoryLines) return;
+  messages_.erase(messages_.begin(), messages_.end() - kMaxHistoryLines);
   write_all_again();
 }
 
@@ -91,7 +91,7 @@ void InputHistory::write_all_again() {
 }
 
 bool InputHistory::add(const std::string& message) {
-  if (message.empty() || message.size() > kMostHistoryBytes) return false;
+  if (message.empty() || message.size() > kMaxHistoryBytes) return false;
   if (!messages_.empty() && messages_.back() == message) return false;
   messages_.push_back(message);
   if (path_) append(one_line(message));

@@ -1,6 +1,6 @@
 // InputHistory: the messages typed earlier, oldest first, in a file that only its owner may read.
 // Each message is appended when it is sent, one a line, with "
-// " for newlines and "\\" for backslashes. Messages of more than kMostHistoryBytes are not kept. If
+// " for newlines and "\\" for backslashes. Messages of more than kMaxHistoryBytes are not kept. If
 // the file cannot be read or written, problem() says why, and there is no other error.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-inline constexpr size_t kMostHistoryBytes = 16 << 10;
-inline constexpr size_t kMostHistoryLines = 1000;
+inline constexpr size_t kMaxHistoryBytes = 16 << 10;
+inline constexpr size_t kMaxHistoryLines = 1000;
 
 // Returns the file's path: $XDG_STATE_HOME/hearth/chat_history, else below ~/.local/state; nothing
 // where there is no home folder.

@@ -32,18 +32,18 @@ TEST_F(InputHistoryTest, LeavesOutWhatIsNotWorthIt) {
   EXPECT_FALSE(history.add(""));
   EXPECT_TRUE(history.add("a"));
   EXPECT_FALSE(history.add("a"));
-  EXPECT_FALSE(history.add(std::string(kMostHistoryBytes + 1, 'x')));
+  EXPECT_FALSE(history.add(std::string(kMaxHistoryBytes + 1, 'x')));
   EXPECT_EQ(history.messages(), std::vector<std::string>{"a"});
 }
 
 TEST_F(InputHistoryTest, ForgetsTheOldest) {
   InputHistory history(path_);
-  for (size_t i = 0; i <= 2 * kMostHistoryLines; ++i) history.add(std::to_string(i));
-  EXPECT_EQ(InputHistory(path_).messages().size(), kMostHistoryLines);
-  EXPECT_EQ(InputHistory(path_).messages().back(), std::to_string(2 * kMostHistoryLines));
+  for (size_t i = 0; i <= 2 * kMaxHistoryLines; ++i) history.add(std::to_string(i));
+  EXPECT_EQ(InputHistory(path_).messages().size(), kMaxHistoryLines);
+  EXPECT_EQ(InputHistory(path_).messages().back(), std::to_string(2 * kMaxHistoryLines));
 }
 
-TEST_F(InputHistoryTest, ToldWhereItCannotBeKept) {
+TEST_F(InputHistoryTest, ReportsThatItCannotBeKept) {
   InputHistory history("/dev/null/hearth/chat_history");
   history.add("a");
   EXPECT_NE(history.problem(), "");

@@ -26,7 +26,7 @@ constexpr size_t kReadAhead = 4096;
 // Milliseconds to wait for the rest of a character after its first bytes.
 constexpr int kRestMilliseconds = 50;
 // A larger paste is shown in the line as a mark with its size.
-constexpr size_t kMostShownBytes = 1000, kMostShownLines = 10;
+constexpr size_t kMaxShownBytes = 1000, kMaxShownLines = 10;
 constexpr const char *kMarkPastes = "\033[?2004h", *kMarkNoPastes = "\033[?2004l";
 constexpr std::string_view kPasteEnd = "\033[201~";
 constexpr wchar_t kReplacement = 0xfffd;
@@ -165,7 +165,7 @@ LineEditor::Parts::Parts(const TerminalSignals& terminal_signals, WordEndings of
     fail(ErrorCode::kResource, "cannot start the terminal's line editor");
   }
   HistEventW event;
-  history_w(history, &event, H_SETSIZE, static_cast<int>(kMostHistoryLines));
+  history_w(history, &event, H_SETSIZE, static_cast<int>(kMaxHistoryLines));
   el_wset(editor, EL_CLIENTDATA, this);
   el_wset(editor, EL_HIST, history_w, history);
   el_wset(editor, EL_PROMPT, get_prompt);
@@ -356,7 +356,7 @@ unsigned char LineEditor::Parts::insert_paste(const std::string& pasted) {
   // Characters cut at the paste's borders become U+FFFD.
   std::string text = narrow(wide(plain_paste(pasted)));
   const size_t lines = static_cast<size_t>(std::ranges::count(text, '\n'));
-  if (text.size() > kMostShownBytes || lines > kMostShownLines) {
+  if (text.size() > kMaxShownBytes || lines > kMaxShownLines) {
     pastes.push_back(std::move(text));
     text = fmt::format("[paste {}: {} characters]", pastes.size(), wide(pastes.back()).size());
   }

@@ -49,7 +49,7 @@ void Talk::say(std::string_view text) const {
     // The text may come from a loaded file or from the server, with control characters.
     options_.write(without_controls(text) + "\n");
   } else {
-    tell("hearth: {}\n", without_controls(text));
+    print_stderr("hearth: {}\n", without_controls(text));
   }
 }
 

@@ -54,7 +54,7 @@ std::span<const TalkCommands::Command> TalkCommands::commands() {
       {"/save", "FILE", "keep the conversation", &TalkCommands::save},
       {"/load", "FILE", "load a saved conversation", &TalkCommands::load},
       {"/think", "on|off", "whether the model thinks first", &TalkCommands::think},
-      {"/stats", "", "show tokens, speeds, and what was reused", &TalkCommands::tell_stats},
+      {"/stats", "", "show tokens, speeds, and what was reused", &TalkCommands::print_stats},
       {"/edit", "[TEXT]", "write a message in $EDITOR", &TalkCommands::edit},
       {"/exit", "", "end, as Ctrl-D does", &TalkCommands::exit}};
   return kAll;
@@ -204,7 +204,7 @@ void TalkCommands::think(const std::string& words) {
   talk_.thinks_ = words == "on";
 }
 
-void TalkCommands::tell_stats(const std::string&) {
+void TalkCommands::print_stats(const std::string&) {
   if (!talk_.last_) fail(ErrorCode::kUsage, "there is no answer yet");
   const ChatAnswer& last = *talk_.last_;
   std::string read = "the server reports no token counts";

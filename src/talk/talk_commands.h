@@ -38,7 +38,7 @@ class TalkCommands {
   void save(const std::string& words);
   void load(const std::string& words);
   void think(const std::string& words);
-  void tell_stats(const std::string&);
+  void print_stats(const std::string&);
   void edit(const std::string& words);
   void exit(const std::string&);
 

@@ -91,7 +91,7 @@ std::string read_text_file(const std::string& path) {
   if (!std::filesystem::is_regular_file(place, error)) {
     fail(ErrorCode::kFile, "'{}' is not a file: choose another path", path);
   }
-  if (std::filesystem::file_size(place, error) > kMostTextFileBytes) {
+  if (std::filesystem::file_size(place, error) > kMaxTextFileBytes) {
     fail(ErrorCode::kFile, "'{}' is larger than the limit of 64 MiB", path);
   }
   std::ifstream file(place, std::ios::binary);

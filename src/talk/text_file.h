@@ -8,10 +8,10 @@
 
 namespace hearth {
 
-inline constexpr size_t kMostTextFileBytes = 64 << 20;
+inline constexpr size_t kMaxTextFileBytes = 64 << 20;
 
 // Returns a file's text; bytes that are not UTF-8 become U+FFFD. Refuses files with a zero byte or
-// more than kMostTextFileBytes, and what is not a regular file.
+// more than kMaxTextFileBytes, and what is not a regular file.
 std::string read_text_file(const std::string& path);
 
 bool is_there(const std::string& path);

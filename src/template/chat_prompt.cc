@@ -94,7 +94,7 @@ std::vector<int32_t> ChatPrompt::encode(const RenderedChat& chat, size_t most, P
   EncodeOptions options;
   options.add_bos = options.add_eos = false;
   options.parse_special = true;
-  options.foreign = chat.foreign;
+  options.untrusted = chat.untrusted;
   options.most = most;
   options.pace = pace;
   std::vector<int32_t> ids = tokenizer_.encode(chat.text, options);

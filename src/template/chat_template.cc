@@ -43,9 +43,9 @@ TemplateValue import_messages(TemplateHeap& heap, const boost::json::value& json
 
 ChatTemplate::ChatTemplate(std::string_view source, Clock clock)
     : clock_(clock ? std::move(clock) : local_time) {
-  constexpr size_t kMostBytes = size_t{1} << 20;
-  if (source.size() > kMostBytes) {
-    fail(ErrorCode::kUnsupported, "the chat template is longer than {} MiB", kMostBytes >> 20);
+  constexpr size_t kMaxBytes = size_t{1} << 20;
+  if (source.size() > kMaxBytes) {
+    fail(ErrorCode::kUnsupported, "the chat template is longer than {} MiB", kMaxBytes >> 20);
   }
   try {
     auto program = std::make_shared<TemplateProgram>();
@@ -80,7 +80,7 @@ RenderedChat ChatTemplate::render(const boost::json::object& request,
       evaluator.set(std::string(member.key()), import_json(heap, member.value(), false));
     }
     TextRef text = evaluator.render(program_->body);
-    return {std::string(text->bytes()), text->foreign()};
+    return {std::string(text->bytes()), text->untrusted()};
   } catch (const TemplateFault& reason) {
     ErrorCode code = reason.unsupported() ? ErrorCode::kUnsupported : ErrorCode::kRequest;
     if (evaluator.line() == 0) fail(code, "the chat template: {}", reason.what());

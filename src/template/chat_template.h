@@ -6,9 +6,9 @@
 // A template comes from a model's file and a conversation from anyone: both are hostile. A
 // rendering takes at most a million steps, 4 MiB of text, and bounded memory.
 //
-// RenderedChat::foreign tells which bytes come from strings of the request, through all that the
+// RenderedChat::untrusted tells which bytes come from strings of the request, through all that the
 // template does with them, so that untrusted text never becomes control tokens
-// (EncodeOptions::foreign, tokenizer/tokenizer.h). Numbers of the request count as well. A
+// (EncodeOptions::untrusted, tokenizer/tokenizer.h). Numbers of the request count as well. A
 // message's "role" is exempt where it is a well-known one (kKnownRoles): templates make tokens such
 // as "<|user|>" of it.
 #pragma once
@@ -31,7 +31,7 @@ namespace hearth {
 struct RenderedChat {
   std::string text;
   // [begin, end) of the bytes that came from the request: sorted, disjoint.
-  std::vector<std::pair<size_t, size_t>> foreign;
+  std::vector<std::pair<size_t, size_t>> untrusted;
 };
 
 inline constexpr std::array<std::string_view, 9> kKnownRoles = {

@@ -23,7 +23,7 @@ std::string marked(const std::string& source, const std::string& request = "{}")
   RenderedChat chat = render(source, request);
   std::string text;
   size_t done = 0;
-  for (auto [begin, end] : chat.foreign) {
+  for (auto [begin, end] : chat.untrusted) {
     text += chat.text.substr(done, begin - done) + "[" + chat.text.substr(begin, end - begin) + "]";
     done = end;
   }

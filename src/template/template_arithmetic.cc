@@ -54,7 +54,7 @@ std::pair<double, double> divide_floats(double a, double b) {
   return {quotient - floor > 0.5 ? floor + 1 : floor, rest};
 }
 
-TemplateValue whole_result(BinaryOp op, int64_t a, int64_t b, bool foreign) {
+TemplateValue whole_result(BinaryOp op, int64_t a, int64_t b, bool untrusted) {
   int64_t result = 0;
   bool over = false;
   switch (op) {
@@ -78,7 +78,7 @@ TemplateValue whole_result(BinaryOp op, int64_t a, int64_t b, bool foreign) {
       break;
   }
   if (over) fault_too_large();
-  return int_value(result, foreign);
+  return int_value(result, untrusted);
 }
 
 double float_power(double a, double b) {
@@ -91,34 +91,34 @@ double float_power(double a, double b) {
   return result;
 }
 
-TemplateValue float_result(BinaryOp op, double a, double b, bool foreign) {
+TemplateValue float_result(BinaryOp op, double a, double b, bool untrusted) {
   switch (op) {
     case BinaryOp::kAdd:
-      return float_value(a + b, foreign);
+      return float_value(a + b, untrusted);
     case BinaryOp::kSubtract:
-      return float_value(a - b, foreign);
+      return float_value(a - b, untrusted);
     case BinaryOp::kMultiply:
-      return float_value(a * b, foreign);
+      return float_value(a * b, untrusted);
     case BinaryOp::kDivide:
-      return float_value(a / b, foreign);
+      return float_value(a / b, untrusted);
     case BinaryOp::kFloorDivide:
-      return float_value(divide_floats(a, b).first, foreign);
+      return float_value(divide_floats(a, b).first, untrusted);
     case BinaryOp::kModulo:
-      return float_value(divide_floats(a, b).second, foreign);
+      return float_value(divide_floats(a, b).second, untrusted);
     default:
-      return float_value(float_power(a, b), foreign);
+      return float_value(float_power(a, b), untrusted);
   }
 }
 
 TemplateValue number_result(BinaryOp op, const TemplateValue& a, const TemplateValue& b) {
-  bool foreign = a.foreign || b.foreign;
+  bool untrusted = a.untrusted || b.untrusted;
   bool divides = op == BinaryOp::kDivide || op == BinaryOp::kFloorDivide || op == BinaryOp::kModulo;
   if (divides && b.number() == 0) fault("a number is divided by zero");
   bool whole = a.is_whole() && b.is_whole() && op != BinaryOp::kDivide;
   if (whole && (op != BinaryOp::kPower || b.whole >= 0)) {
-    return whole_result(op, a.whole, b.whole, foreign);
+    return whole_result(op, a.whole, b.whole, untrusted);
   }
-  return float_result(op, a.number(), b.number(), foreign);
+  return float_result(op, a.number(), b.number(), untrusted);
 }
 
 TemplateValue repeat_text(TemplateBudget& budget, const TemplateValue& value, int64_t times) {
@@ -186,7 +186,7 @@ TextRef escape_markup(TemplateBudget& budget, const TextRef& text) {
     if (which == std::string_view::npos) {
       builder.append(*text, at, at + 1);
     } else {
-      builder.append(kEscapes[which], text->any_foreign(at, at + 1));
+      builder.append(kEscapes[which], text->any_untrusted(at, at + 1));
     }
   }
   return builder.finish(true);
@@ -211,9 +211,9 @@ TemplateValue apply_binary(TemplateHeap& heap, BinaryOp op, const TemplateValue&
 }
 
 TemplateValue negate(const TemplateValue& value) {
-  if (value.is(ValueKind::kFloat)) return float_value(-value.real, value.foreign);
+  if (value.is(ValueKind::kFloat)) return float_value(-value.real, value.untrusted);
   if (value.is_whole()) {
-    return whole_result(BinaryOp::kSubtract, 0, value.whole, value.foreign);
+    return whole_result(BinaryOp::kSubtract, 0, value.whole, value.untrusted);
   }
   require_defined(value);
   fault("'-' does not work on a {}", type_name(value));
@@ -221,7 +221,7 @@ TemplateValue negate(const TemplateValue& value) {
 
 TemplateValue plus(const TemplateValue& value) {
   if (value.is(ValueKind::kFloat)) return value;
-  if (value.is_whole()) return int_value(value.whole, value.foreign);
+  if (value.is_whole()) return int_value(value.whole, value.untrusted);
   require_defined(value);
   fault("'+' does not work on a {}", type_name(value));
 }

@@ -207,7 +207,7 @@ TemplateValue map_case(TemplateBudget& budget, const TextRef& text, CaseMapping 
     bool title = mapping == CaseMapping::kCapitalize && at == 0;
     bool upper = title || mapping == CaseMapping::kUpper;
     std::string mapped = upper ? upper_of(code_at(bytes, at), title) : lower_at(budget, bytes, at);
-    builder.append(mapped, text->any_foreign(at, at + length));
+    builder.append(mapped, text->any_untrusted(at, at + length));
     at += length;
   }
   return string_value(builder.finish(text->markup()));

@@ -101,7 +101,7 @@ TextRef indentation(TemplateBudget& budget, const std::optional<TemplateValue>& 
   TextBuilder builder(budget);
   builder.require_room(static_cast<size_t>(std::clamp<int64_t>(spaces, 0, INT32_MAX)));
   if (spaces > 0) {
-    builder.append(std::string(static_cast<size_t>(spaces), ' '), width && width->foreign);
+    builder.append(std::string(static_cast<size_t>(spaces), ' '), width && width->untrusted);
   }
   return builder.finish();
 }
@@ -193,16 +193,16 @@ TemplateValue filter_int(TemplateHeap& heap, const TemplateValue& subject,
   BoundArguments bound = bind_arguments("int", arguments, {"default", "base"});
   TemplateValue otherwise = bound[0].value_or(int_value(0));
   require_defined(subject);
-  if (subject.is_whole()) return int_value(subject.whole, subject.foreign);
+  if (subject.is_whole()) return int_value(subject.whole, subject.untrusted);
   double real = 0;
-  bool foreign = subject.foreign;
+  bool untrusted = subject.untrusted;
   if (subject.is_string()) {
-    foreign = subject.text->any_foreign();
+    untrusted = subject.text->any_untrusted();
     int64_t base = bound[1] ? require_whole("int's base", *bound[1]) : 10;
     heap.budget().mapped(subject.bytes().size());
     bool usable = base == 0 || (base >= 2 && base <= 36);
     int64_t whole = 0;
-    if (usable && read_whole(subject.bytes(), base, &whole)) return int_value(whole, foreign);
+    if (usable && read_whole(subject.bytes(), base, &whole)) return int_value(whole, untrusted);
     if (!read_float(subject.bytes(), &real)) return otherwise;
   } else if (subject.is(ValueKind::kFloat)) {
     real = subject.real;
@@ -211,7 +211,7 @@ TemplateValue filter_int(TemplateHeap& heap, const TemplateValue& subject,
   }
   if (std::isnan(real)) return otherwise;
   if (!(real >= -0x1p63 && real < 0x1p63)) fault("a whole number does not fit into 64 bits");
-  return int_value(static_cast<int64_t>(real), foreign);
+  return int_value(static_cast<int64_t>(real), untrusted);
 }
 
 constexpr std::array kTextFilters = {

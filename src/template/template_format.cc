@@ -109,7 +109,7 @@ class PercentFormat {
     directive.kind = peek();
     ++at_;
     budget_.mapped(directive.width + static_cast<size_t>(std::max(directive.precision, 0)));
-    if (directive.kind == '%') return out_.append("%", format_.any_foreign(begin, at_));
+    if (directive.kind == '%') return out_.append("%", format_.any_untrusted(begin, at_));
     if (directive.alternate) fault("'#' in the format of '%' is not supported");
     if (!value) value = next_value();
     write(directive, *value);
@@ -159,16 +159,16 @@ class PercentFormat {
     if (directive.left) out_.append(fill, false);
   }
 
-  void write_padded(const Directive& directive, bool minus, const std::string& digits, bool foreign,
-                    bool zeros) {
+  void write_padded(const Directive& directive, bool minus, const std::string& digits,
+                    bool untrusted, bool zeros) {
     std::string sign = minus ? "-" : directive.plus ? "+" : directive.space ? " " : "";
     size_t length = sign.size() + digits.size();
     std::string fill(directive.width > length ? directive.width - length : 0, ' ');
     if (directive.zero && !directive.left && zeros) {
       std::ranges::fill(fill, '0');
-      return out_.append(sign + fill + digits, foreign);
+      return out_.append(sign + fill + digits, untrusted);
     }
-    out_.append(directive.left ? sign + digits + fill : fill + sign + digits, foreign);
+    out_.append(directive.left ? sign + digits + fill : fill + sign + digits, untrusted);
   }
 
   void write_whole(const Directive& directive, const TemplateValue& value) {
@@ -176,7 +176,7 @@ class PercentFormat {
     require_defined(value);
     TemplateValue whole = value;
     if (value.is(ValueKind::kFloat) && decimal && std::fabs(value.real) < 0x1p63) {
-      whole = int_value(static_cast<int64_t>(value.real), value.foreign);
+      whole = int_value(static_cast<int64_t>(value.real), value.untrusted);
     }
     if (!whole.is_whole()) fault("a format of '%' needs a number, not a {}", type_name(value));
     uint64_t size = whole.whole < 0 ? 0 - static_cast<uint64_t>(whole.whole)
@@ -188,7 +188,7 @@ class PercentFormat {
     if (directive.precision > static_cast<int>(digits.size())) {
       digits.insert(0, static_cast<size_t>(directive.precision) - digits.size(), '0');
     }
-    write_padded(directive, whole.whole < 0, digits, value.foreign, true);
+    write_padded(directive, whole.whole < 0, digits, value.untrusted, true);
   }
 
   void write_real(const Directive& directive, const TemplateValue& value) {
@@ -211,7 +211,7 @@ class PercentFormat {
         return static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
       });
     bool minus = std::signbit(real) && !std::isnan(real);
-    write_padded(directive, minus, digits, value.foreign, true);
+    write_padded(directive, minus, digits, value.untrusted, true);
   }
 
   TemplateBudget& budget_;

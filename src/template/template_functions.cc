@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-constexpr int64_t kMostOfRange = 100'000;
+constexpr int64_t kMaxRangeItems = 100'000;
 
 TemplateValue make_namespace(TemplateHeap& heap, const Arguments& arguments) {
   auto& dict = heap.make<DictObject>();
@@ -47,17 +47,17 @@ TemplateValue make_range(TemplateHeap& heap, const Arguments& arguments) {
   range.step = given[2];
   if (range.step == 0) fault("range()'s step is zero");
   uint64_t count = count_of(range.start, range.stop, range.step);
-  if (count > kMostOfRange) fault("range() gives at most {} numbers", kMostOfRange);
+  if (count > kMaxRangeItems) fault("range() gives at most {} numbers", kMaxRangeItems);
   range.count = static_cast<int64_t>(count);
   return object_value(ValueKind::kRange, range);
 }
 
 [[noreturn]] void raise_exception(TemplateHeap& heap, const Arguments& arguments) {
   BoundArguments bound = bind_arguments("raise_exception()", arguments, {"message"}, 1);
-  constexpr size_t kMost = 500;
+  constexpr size_t kMax = 500;
   std::string message(text_of(heap.budget(), *bound[0])->bytes());
-  if (message.size() > kMost) {
-    size_t end = kMost;
+  if (message.size() > kMax) {
+    size_t end = kMax;
     while ((message[end] & 0xC0) == 0x80) --end;
     message.resize(end);
   }
@@ -95,7 +95,7 @@ TemplateValue strftime_now(TemplateHeap& heap, const Arguments& arguments,
   heap.budget().mapped(format->bytes().size() * 16);
   if (format->bytes().size() > 1000) fault("strftime_now() is given a format that is too long");
   TextBuilder out(heap.budget());
-  out.append(format_time(format->bytes(), clock()), format->any_foreign());
+  out.append(format_time(format->bytes(), clock()), format->any_untrusted());
   return string_value(out.finish());
 }
 

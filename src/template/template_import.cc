@@ -12,7 +12,7 @@ namespace {
 
 class Importer {
  public:
-  Importer(TemplateHeap& heap, bool foreign) : heap_(heap), foreign_(foreign) {}
+  Importer(TemplateHeap& heap, bool untrusted) : heap_(heap), untrusted_(untrusted) {}
 
   TemplateValue import(const boost::json::value& json, uint32_t depth = 0) {
     check_value_depth(depth);
@@ -20,17 +20,17 @@ class Importer {
     switch (json.kind()) {
       case boost::json::kind::null: {
         TemplateValue value = none_value();
-        value.foreign = foreign_;
+        value.untrusted = untrusted_;
         return value;
       }
       case boost::json::kind::bool_:
-        return bool_value(json.get_bool(), foreign_);
+        return bool_value(json.get_bool(), untrusted_);
       case boost::json::kind::int64:
-        return int_value(json.get_int64(), foreign_);
+        return int_value(json.get_int64(), untrusted_);
       case boost::json::kind::uint64:
         return import_unsigned(json.get_uint64());
       case boost::json::kind::double_:
-        return float_value(json.get_double(), foreign_);
+        return float_value(json.get_double(), untrusted_);
       case boost::json::kind::string:
         return import_string(json.get_string());
       case boost::json::kind::array: {
@@ -45,14 +45,14 @@ class Importer {
 
  private:
   TemplateValue import_unsigned(uint64_t number) const {
-    if (number <= INT64_MAX) return int_value(static_cast<int64_t>(number), foreign_);
-    return float_value(static_cast<double>(number), foreign_);
+    if (number <= INT64_MAX) return int_value(static_cast<int64_t>(number), untrusted_);
+    return float_value(static_cast<double>(number), untrusted_);
   }
 
   TemplateValue import_string(std::string_view bytes) {
     if (!is_well_formed(bytes)) fault("a string that it is given is not UTF-8");
     TextBuilder builder(heap_.budget());
-    builder.append(bytes, foreign_);
+    builder.append(bytes, untrusted_);
     return string_value(builder.finish());
   }
 
@@ -67,13 +67,13 @@ class Importer {
   }
 
   TemplateHeap& heap_;
-  bool foreign_;
+  bool untrusted_;
 };
 
 }  // namespace
 
-TemplateValue import_json(TemplateHeap& heap, const boost::json::value& json, bool foreign) {
-  return Importer(heap, foreign).import(json);
+TemplateValue import_json(TemplateHeap& heap, const boost::json::value& json, bool untrusted) {
+  return Importer(heap, untrusted).import(json);
 }
 
 TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
@@ -82,9 +82,9 @@ TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
   const Text& text = *require_text("the text that from_json reads", subject);
   // The JSON parser's values are outside the budget; a text of at most this length bounds their
   // memory.
-  constexpr size_t kMostBytes = size_t{4} << 20;
-  if (text.bytes().size() > kMostBytes) {
-    fault("from_json is given a text of more than {} MiB", kMostBytes >> 20);
+  constexpr size_t kMaxBytes = size_t{4} << 20;
+  if (text.bytes().size() > kMaxBytes) {
+    fault("from_json is given a text of more than {} MiB", kMaxBytes >> 20);
   }
   heap.budget().mapped(text.bytes().size());
   boost::json::parse_options options;
@@ -92,7 +92,7 @@ TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
   boost::system::error_code error;
   boost::json::value json = boost::json::parse(text.bytes(), error, {}, options);
   if (error) fault("from_json was given a text that is not JSON");
-  return import_json(heap, json, text.any_foreign());
+  return import_json(heap, json, text.any_untrusted());
 }
 
 }  // namespace hearth

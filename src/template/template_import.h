@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// `foreign`: its strings and numbers are untrusted. Whole numbers beyond 64 bits, which Python has
-// exactly, become floats.
-TemplateValue import_json(TemplateHeap& heap, const boost::json::value& json, bool foreign);
+// `untrusted`: its strings and numbers are untrusted. Whole numbers beyond 64 bits, which Python
+// has exactly, become floats.
+TemplateValue import_json(TemplateHeap& heap, const boost::json::value& json, bool untrusted);
 
 }  // namespace hearth

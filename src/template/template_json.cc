@@ -44,7 +44,7 @@ class JsonWriter {
     int64_t width = require_whole("tojson's indent", indent);
     TextBuilder spaces(budget_);
     spaces.require_room(static_cast<size_t>(std::clamp<int64_t>(width, 0, INT32_MAX)));
-    if (width > 0) spaces.append(std::string(static_cast<size_t>(width), ' '), indent.foreign);
+    if (width > 0) spaces.append(std::string(static_cast<size_t>(width), ' '), indent.untrusted);
     indent_ = spaces.finish();
   }
 
@@ -53,13 +53,13 @@ class JsonWriter {
     budget_.scanned(64);
     switch (value.kind) {
       case ValueKind::kNone:
-        return out_.append("null", value.foreign);
+        return out_.append("null", value.untrusted);
       case ValueKind::kBool:
-        return out_.append(value.whole != 0 ? "true" : "false", value.foreign);
+        return out_.append(value.whole != 0 ? "true" : "false", value.untrusted);
       case ValueKind::kInt:
-        return out_.append(fmt::format("{}", value.whole), value.foreign);
+        return out_.append(fmt::format("{}", value.whole), value.untrusted);
       case ValueKind::kFloat:
-        return out_.append(number(value.real), value.foreign);
+        return out_.append(number(value.real), value.untrusted);
       case ValueKind::kString:
         return write_string(*value.text);
       case ValueKind::kList:
@@ -118,7 +118,7 @@ class JsonWriter {
       if (escaped.empty()) {
         out_.append(text, at, at + length);
       } else {
-        out_.append(escaped, text.any_foreign(at, at + length));
+        out_.append(escaped, text.any_untrusted(at, at + length));
       }
       at += length;
     }

@@ -187,8 +187,8 @@ class Lexer {
       end += length;
     }
     // The length is limited, since names are looked up and copied at every step.
-    constexpr size_t kMostNameBytes = 1000;
-    if (end > kMostNameBytes) refuse("a name is longer than 1000 bytes");
+    constexpr size_t kMaxNameBytes = 1000;
+    if (end > kMaxNameBytes) refuse("a name is longer than 1000 bytes");
     add(TokenKind::kName, rest_.substr(0, end));
     take(end);
   }

@@ -51,7 +51,7 @@ void print_string_repr(TextBuilder& out, TemplateBudget& budget, const Text& tex
     if (c != '\\' && c != static_cast<unsigned char>(quote) && is_printable(c)) {
       out.append(text, at, at + length);
     } else {
-      out.append(escaped(c, quote), text.any_foreign(at, at + length));
+      out.append(escaped(c, quote), text.any_untrusted(at, at + length));
     }
     at += length;
   }
@@ -134,13 +134,13 @@ void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& v
     case ValueKind::kUndefined:
       return out.append("Undefined", false);
     case ValueKind::kNone:
-      return out.append("None", value.foreign);
+      return out.append("None", value.untrusted);
     case ValueKind::kBool:
-      return out.append(value.whole != 0 ? "True" : "False", value.foreign);
+      return out.append(value.whole != 0 ? "True" : "False", value.untrusted);
     case ValueKind::kInt:
-      return out.append(fmt::format("{}", value.whole), value.foreign);
+      return out.append(fmt::format("{}", value.whole), value.untrusted);
     case ValueKind::kFloat:
-      return out.append(float_text(value.real), value.foreign);
+      return out.append(float_text(value.real), value.untrusted);
     case ValueKind::kString:
       return print_string_repr(out, budget, *value.text);
     case ValueKind::kList:

@@ -31,12 +31,12 @@ void TemplateBudget::hold(size_t bytes) {
   alive_ += bytes;
 }
 
-Text::Text(std::string bytes, std::vector<ByteRange> foreign, bool markup, TemplateBudget* budget)
+Text::Text(std::string bytes, std::vector<ByteRange> untrusted, bool markup, TemplateBudget* budget)
     : bytes_(std::move(bytes)),
-      foreign_(std::move(foreign)),
+      untrusted_(std::move(untrusted)),
       markup_(markup),
       budget_(budget),
-      held_(sizeof(Text) + bytes_.capacity() + foreign_.capacity() * sizeof(ByteRange)) {
+      held_(sizeof(Text) + bytes_.capacity() + untrusted_.capacity() * sizeof(ByteRange)) {
   if (budget_ != nullptr) budget_->hold(held_);
 }
 
@@ -44,9 +44,9 @@ Text::~Text() {
   if (budget_ != nullptr) budget_->release(held_);
 }
 
-bool Text::any_foreign(size_t begin, size_t end) const {
-  auto after = std::ranges::upper_bound(foreign_, begin, {}, &ByteRange::second);
-  return after != foreign_.end() && after->first < end;
+bool Text::any_untrusted(size_t begin, size_t end) const {
+  auto after = std::ranges::upper_bound(untrusted_, begin, {}, &ByteRange::second);
+  return after != untrusted_.end() && after->first < end;
 }
 
 TextBuilder::TextBuilder(TemplateBudget& budget, size_t most, const char* what)
@@ -60,22 +60,22 @@ void TextBuilder::require_room(size_t bytes) const {
 
 void TextBuilder::mark(size_t begin, size_t end) {
   if (begin == end) return;
-  if (!foreign_.empty() && foreign_.back().second == begin) {
-    foreign_.back().second = end;
+  if (!untrusted_.empty() && untrusted_.back().second == begin) {
+    untrusted_.back().second = end;
   } else {
-    foreign_.emplace_back(begin, end);
+    untrusted_.emplace_back(begin, end);
   }
 }
 
-void TextBuilder::append(std::string_view bytes, bool foreign) {
+void TextBuilder::append(std::string_view bytes, bool untrusted) {
   require_room(bytes.size());
   budget_.copied(bytes.size());
-  if (foreign) mark(bytes_.size(), bytes_.size() + bytes.size());
+  if (untrusted) mark(bytes_.size(), bytes_.size() + bytes.size());
   bytes_ += bytes;
 }
 
 void TextBuilder::append(const Text& text, size_t begin, size_t end) {
-  const std::vector<ByteRange>& ranges = text.foreign();
+  const std::vector<ByteRange>& ranges = text.untrusted();
   size_t to = bytes_.size();
   append(text.bytes().substr(begin, end - begin), false);
   auto range = std::ranges::upper_bound(ranges, begin, {}, &ByteRange::second);
@@ -86,7 +86,7 @@ void TextBuilder::append(const Text& text, size_t begin, size_t end) {
 }
 
 TextRef TextBuilder::finish(bool markup) {
-  return std::make_shared<const Text>(std::move(bytes_), std::move(foreign_), markup, &budget_);
+  return std::make_shared<const Text>(std::move(bytes_), std::move(untrusted_), markup, &budget_);
 }
 
 size_t find_text(TemplateBudget& budget, std::string_view bytes, std::string_view needle,

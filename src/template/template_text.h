@@ -1,5 +1,5 @@
 // Text: a string of a chat template while it is rendered. It is UTF-8, and knows which of its bytes
-// are untrusted ("foreign"), since they came from the request: every operation keeps that, byte by
+// are untrusted, since they came from the request: every operation keeps that, byte by
 // byte; in doubt, bytes count as untrusted. TextBuilder makes one.
 //
 // TemplateBudget limits one rendering: steps, bytes of strings alive at a time, values in
@@ -85,23 +85,23 @@ class Text {
  public:
   // Throws TemplateFault where the bytes exceed the budget, which is null for a template's own
   // literals.
-  Text(std::string bytes, std::vector<ByteRange> foreign, bool markup, TemplateBudget* budget);
+  Text(std::string bytes, std::vector<ByteRange> untrusted, bool markup, TemplateBudget* budget);
   ~Text();
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
 
   std::string_view bytes() const { return bytes_; }
   // Returns the untrusted ranges: sorted, disjoint, not empty, with gaps between them.
-  const std::vector<ByteRange>& foreign() const { return foreign_; }
-  bool any_foreign() const { return !foreign_.empty(); }
-  bool any_foreign(size_t begin, size_t end) const;
+  const std::vector<ByteRange>& untrusted() const { return untrusted_; }
+  bool any_untrusted() const { return !untrusted_.empty(); }
+  bool any_untrusted(size_t begin, size_t end) const;
   // Returns whether the filter `safe` made the text: other text that is joined to it with `+` is
   // escaped as HTML.
   bool markup() const { return markup_; }
 
  private:
   std::string bytes_;
-  std::vector<ByteRange> foreign_;
+  std::vector<ByteRange> untrusted_;
   bool markup_;
   TemplateBudget* budget_;
   size_t held_;
@@ -115,7 +115,7 @@ class TextBuilder {
   explicit TextBuilder(TemplateBudget& budget, size_t most = TemplateBudget::kTextBytes,
                        const char* what = "a string");
 
-  void append(std::string_view bytes, bool foreign);
+  void append(std::string_view bytes, bool untrusted);
   void append(const Text& text) { append(text, 0, text.bytes().size()); }
   void append(const Text& text, size_t begin, size_t end);
   size_t size() const { return bytes_.size(); }
@@ -124,7 +124,7 @@ class TextBuilder {
 
   TextRef finish(bool markup = false);
   std::string& bytes() { return bytes_; }
-  std::vector<ByteRange>& foreign() { return foreign_; }
+  std::vector<ByteRange>& untrusted() { return untrusted_; }
 
  private:
   void mark(size_t begin, size_t end);
@@ -133,7 +133,7 @@ class TextBuilder {
   size_t most_;
   const char* what_;
   std::string bytes_;
-  std::vector<ByteRange> foreign_;
+  std::vector<ByteRange> untrusted_;
 };
 
 // Returns the position of `needle` in `bytes` at or after `from`, or npos. Takes time in proportion

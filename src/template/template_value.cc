@@ -11,27 +11,27 @@ TemplateValue none_value() {
   return value;
 }
 
-TemplateValue bool_value(bool of, bool foreign) {
+TemplateValue bool_value(bool of, bool untrusted) {
   TemplateValue value;
   value.kind = ValueKind::kBool;
   value.whole = of ? 1 : 0;
-  value.foreign = foreign;
+  value.untrusted = untrusted;
   return value;
 }
 
-TemplateValue int_value(int64_t of, bool foreign) {
+TemplateValue int_value(int64_t of, bool untrusted) {
   TemplateValue value;
   value.kind = ValueKind::kInt;
   value.whole = of;
-  value.foreign = foreign;
+  value.untrusted = untrusted;
   return value;
 }
 
-TemplateValue float_value(double of, bool foreign) {
+TemplateValue float_value(double of, bool untrusted) {
   TemplateValue value;
   value.kind = ValueKind::kFloat;
   value.real = of;
-  value.foreign = foreign;
+  value.untrusted = untrusted;
   return value;
 }
 

@@ -46,7 +46,7 @@ struct TemplateObject {
 
 struct TemplateValue {
   ValueKind kind = ValueKind::kUndefined;
-  bool foreign =
+  bool untrusted =
       false;  // a number, a boolean or None of the request; strings know it by themselves
   union {
     int64_t whole = 0;  // kInt, and kBool as 0 or 1
@@ -129,9 +129,9 @@ struct Arguments {
 };
 
 TemplateValue none_value();
-TemplateValue bool_value(bool value, bool foreign = false);
-TemplateValue int_value(int64_t value, bool foreign = false);
-TemplateValue float_value(double value, bool foreign = false);
+TemplateValue bool_value(bool value, bool untrusted = false);
+TemplateValue int_value(int64_t value, bool untrusted = false);
+TemplateValue float_value(double value, bool untrusted = false);
 TemplateValue object_value(ValueKind kind, TemplateObject& object);
 TemplateValue string_value(TextRef text);
 // Makes a string of trusted bytes.

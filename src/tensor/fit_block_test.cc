@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMost = 32;
+constexpr size_t kMax = 32;
 // The number of scales, or pairs of scale and minimum, that the test tries for each block.
 constexpr int kTried = 10000;
 constexpr int kTestBlocks = 1000;
@@ -32,7 +32,7 @@ double error_of(const float* x, const CodeKind& kind, ScaleAndMin of) {
   constexpr float kRounding = 0x1.8p23f;
   const auto low = static_cast<float>(kind.low), high = static_cast<float>(kind.high);
   const float inverse = 1 / of.scale;
-  float left[kMost];
+  float left[kMax];
   for (size_t i = 0; i < kind.elements; ++i) {
     float code = (x[i] + of.min) * inverse;
     code = code > low ? code : low;
@@ -70,7 +70,7 @@ double best_scale_error(const float* x, const CodeKind& kind) {
 // Returns the least error over 100 scales, from 0.6 to 1.1 times the one that maps the range to all
 // codes, times 100 minima, from the least element to a fifth of the range above it.
 double best_min_error(const float* x, const CodeKind& kind) {
-  const Range at = range_of(x, kMost);
+  const Range at = range_of(x, kMax);
   const float all = at.most - at.least;
   double best = INFINITY;
   for (int i = 0; i < kTried; ++i) {
@@ -138,9 +138,9 @@ TEST(FitBlock, LevelsAndBlocksBesideChangeNothing) {
 }
 
 TEST(FitBlock, MinimaAreNotNegative) {
-  std::vector<float> above(kMost), below(kMost);
-  for (size_t i = 0; i < kMost; ++i) {
-    above[i] = 2 + static_cast<float>(i) / kMost;
+  std::vector<float> above(kMax), below(kMax);
+  for (size_t i = 0; i < kMax; ++i) {
+    above[i] = 2 + static_cast<float>(i) / kMax;
     below[i] = -above[i];
   }
   EXPECT_EQ(fit_all(kMinCodes4, above)[0].min, 0);
@@ -149,10 +149,10 @@ TEST(FitBlock, MinimaAreNotNegative) {
   EXPECT_NEAR(fit_all(kMinCodes4, below)[0].min, 3, 0.1);  // a step is 1 / 15
 }
 
-TEST(FitBlock, WhatCountsMoreIsNearer) {
-  const std::vector<float> values = normal_values(kTestBlocks * kMost, 3);
+TEST(FitBlock, ElementsWithLargerWeightsAreFitCloser) {
+  const std::vector<float> values = normal_values(kTestBlocks * kMax, 3);
   std::vector<float> weights(values.size(), 1);
-  for (size_t at = 0; at < weights.size(); at += kMost) weights[at] = weights[at + 5] = 1000;
+  for (size_t at = 0; at < weights.size(); at += kMax) weights[at] = weights[at + 5] = 1000;
   // Returns the squared error of the elements with the larger weight.
   auto error = [&](const CodeKind& kind, const float* counts) {
     const std::vector<ScaleAndMin> fitted = fit_all(kind, values, counts);
@@ -160,7 +160,7 @@ TEST(FitBlock, WhatCountsMoreIsNearer) {
     fit_levels().back()->nearest(kind, values.data(), fitted.size(), fitted.data(), codes.data());
     double sum = 0;
     for (size_t i = 0; i < values.size(); ++i) {
-      const ScaleAndMin& of = fitted[i / kMost];
+      const ScaleAndMin& of = fitted[i / kMax];
       const double left = values[i] - (codes[i] * of.scale - of.min);
       if (weights[i] > 1) sum += left * left;
     }
@@ -170,8 +170,8 @@ TEST(FitBlock, WhatCountsMoreIsNearer) {
   EXPECT_LT(error(kMinCodes4, weights.data()), error(kMinCodes4, nullptr) / 4);
 }
 
-TEST(FitBlock, OnlyProportionsOfWeightsCount) {
-  const std::vector<float> values = normal_values(10 * kMost, 3);
+TEST(FitBlock, ScalingAllWeightsChangesNothing) {
+  const std::vector<float> values = normal_values(10 * kMax, 3);
   for (const CodeKind& kind : kKinds) {
     const std::vector<float> ones(values.size(), 1);
     const std::vector<ScaleAndMin> wanted = fit_all(kind, values, ones.data());

@@ -17,14 +17,14 @@ using LaneBytes [[gnu::vector_size(kLanes)]] = uint8_t;
 
 // Returns the E4M3 codes of floats, rounded to nearest even; 0x7f for NaN.
 LaneBits fp8_codes(LaneFloats x) {
-  constexpr uint32_t kLeastNormal = 0x3c800000;  // 2^-6
+  constexpr uint32_t kMinNormal = 0x3c800000;  // 2^-6
   const LaneBits bits = (LaneBits)x, size = bits & 0x7fffffff;
   LaneBits within = (LaneBits)floats(kLargestFp8);
   within = size < within ? size : within;
   const LaneBits normal = (within + 0x7ffff + (within >> 20 & 1) - 0x3c000000) >> 20;
   // Adding 2^14 aligns the mantissa, so that the hardware rounds at 2^-9.
   const LaneBits subnormal = (LaneBits)((LaneFloats)within + 0x1p14f) - 0x46800000;
-  LaneBits code = within < kLeastNormal ? subnormal : normal;
+  LaneBits code = within < kMinNormal ? subnormal : normal;
   code = size > uint32_t{kInfiniteBits} ? LaneBits{} + 0x7f : code;
   return code | (bits >> 24 & 0x80);
 }
@@ -36,7 +36,7 @@ class Fp8Fit {
     const LaneInts largest = largest_bits(at_);
     finite_ = largest < kInfiniteBits;
     largest_ = (LaneFloats)largest;
-    const auto plain = finite_ & (largest_ >= kLeastLargest);
+    const auto plain = finite_ & (largest_ >= kMinMagnitude);
     inverse_ = plain ? 1 / largest_ : floats(0);
     if (weights == nullptr) return;
     weighted_ = true;

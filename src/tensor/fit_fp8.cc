@@ -10,14 +10,14 @@ namespace hearth {
 namespace {
 
 static_assert(kFp8Elements == kFp8ScaleBlock);
-constexpr size_t kMostFp8Lanes = 16;
+constexpr size_t kMaxFp8Lanes = 16;
 
 // The last blocks of a row, padded with zeros: they are fewer than the lanes, or the last one is
 // cut.
 struct LastFp8Blocks {
-  float x[kMostFp8Lanes * kFp8ScaleBlock] = {}, weights[kMostFp8Lanes * kFp8ScaleBlock] = {};
-  float scales[kMostFp8Lanes];
-  uint8_t codes[kMostFp8Lanes * kFp8ScaleBlock];
+  float x[kMaxFp8Lanes * kFp8ScaleBlock] = {}, weights[kMaxFp8Lanes * kFp8ScaleBlock] = {};
+  float scales[kMaxFp8Lanes];
+  uint8_t codes[kMaxFp8Lanes * kFp8ScaleBlock];
 };
 
 void fit_last(const FitLevel& level, const float* x, size_t n, const float* weights, e4m3_t* codes,

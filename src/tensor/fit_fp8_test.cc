@@ -141,7 +141,7 @@ TEST(FitFp8, EveryLevelGivesTheSame) {
   }
 }
 
-TEST(FitFp8, WhatCountsMoreIsNearer) {
+TEST(FitFp8, ElementsWithLargerWeightsAreFitCloser) {
   const std::vector<float> values = values_for_fp8(3);
   std::vector<float> weights(kBlockOf8, 1);
   weights[1] = weights[90] = 1000;

@@ -41,7 +41,7 @@ struct RangedBlocks {
     const LaneInts largest = largest_bits(at);
     const LaneFloats range = most - least;
     const auto finite = (largest < kInfiniteBits) & ((LaneInts)range < kInfiniteBits);
-    const auto plain = finite & (range >= kLeastLargest);
+    const auto plain = finite & (range >= kMinMagnitude);
     const LaneFloats inverse = plain ? float{kWholeRange} / range : floats(0);
     unit = plain ? range / float{kWholeRange} : floats(0);
     unit = finite ? unit : floats(__builtin_nanf(""));
@@ -107,7 +107,7 @@ class MinFit {
     const LaneFloats inverse = within(32768 / step, floats(32767));
     const LanePairs low = whole_pairs(from, from), factor = whole_pairs(inverse, inverse);
     return terms_.sums([low, factor](LanePairs x) {
-      return least_of(mul_round(less_or_zero(x, low), factor), pairs(kSearch.kind.high));
+      return min_of(mul_round(less_or_zero(x, low), factor), pairs(kSearch.kind.high));
     });
   }
 

@@ -34,7 +34,7 @@ struct ProportionalBlocks {
     load_blocks(x, at);
     const LaneInts largest = largest_bits(at);
     const auto size = (LaneFloats)largest;
-    const auto plain = (size >= kLeastLargest) & (largest < kInfiniteBits);
+    const auto plain = (size >= kMinMagnitude) & (largest < kInfiniteBits);
     LaneFloats inverse = plain ? float{kWholeLargest} / size : floats(0);
     unit = plain ? size / float{kWholeLargest} : floats(0);
     if constexpr (kSearch.kind.low != -kSearch.kind.high) {
@@ -75,7 +75,7 @@ class ScaleFit {
     const LaneSums sums = terms_.sums([factor](LanePairs x) {
       const LanePairs code = mul_round(x, factor);
       if constexpr (kSearch.most / 8 <= kSearch.kind.high) return code;  // no code is out of range
-      return least_of(most_of(code, pairs(kSearch.kind.low)), pairs(kSearch.kind.high));
+      return min_of(max_of(code, pairs(kSearch.kind.low)), pairs(kSearch.kind.high));
     });
     const auto better = sums.product * sums.product * square_ > product_ * product_ * sums.square;
     square_ = better ? sums.square : square_;

@@ -25,6 +25,6 @@ struct HeadPanels {
 };
 
 // Returns the most columns of the panels of `rows` rows, wherever the rows begin.
-inline uint32_t most_columns(uint32_t rows) { return round_up(rows + kPanelRows - 1, kPanelRows); }
+inline uint32_t max_columns(uint32_t rows) { return round_up(rows + kPanelRows - 1, kPanelRows); }
 
 }  // namespace hearth

@@ -5,7 +5,7 @@
 //
 //   kLanes
 //   mul_round(LanePairs a, LanePairs b)     a b / 2^15, rounded, of numbers with |a b| < 2^29
-//   least_of(LanePairs a, LanePairs b), most_of(LanePairs a, LanePairs b)
+//   min_of(LanePairs a, LanePairs b), max_of(LanePairs a, LanePairs b)
 //   less_or_zero(LanePairs a, LanePairs b)  a - b, or 0 if that is negative; a and b are not
 //   add_products(LaneInts sum, LanePairs a, LanePairs b)
 //                                           sum + a b of both numbers of a pair
@@ -54,9 +54,9 @@ inline void load_blocks(const float* x, LaneFloats (&out)[N]) {
   }
 }
 
-// Limits on the largest absolute value of a block. Below kLeastLargest the block counts as zeros;
+// Limits on the largest absolute value of a block. Below kMinMagnitude the block counts as zeros;
 // from the bits of infinity on it has an element that is not finite.
-constexpr float kLeastLargest = 1e-30f;
+constexpr float kMinMagnitude = 1e-30f;
 constexpr int32_t kInfiniteBits = 0x7f800000;
 
 // Returns the bits of the largest absolute value of each block: without a sign, floats are in the

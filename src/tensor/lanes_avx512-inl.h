@@ -20,10 +20,10 @@ namespace {
 inline LanePairs mul_round(LanePairs a, LanePairs b) {
   return (LanePairs)_mm512_mulhrs_epi16((__m512i)a, (__m512i)b);
 }
-inline LanePairs least_of(LanePairs a, LanePairs b) {
+inline LanePairs min_of(LanePairs a, LanePairs b) {
   return (LanePairs)_mm512_min_epi16((__m512i)a, (__m512i)b);
 }
-inline LanePairs most_of(LanePairs a, LanePairs b) {
+inline LanePairs max_of(LanePairs a, LanePairs b) {
   return (LanePairs)_mm512_max_epi16((__m512i)a, (__m512i)b);
 }
 inline LanePairs less_or_zero(LanePairs a, LanePairs b) {

@@ -20,10 +20,10 @@ namespace {
 inline LanePairs mul_round(LanePairs a, LanePairs b) {
   return (LanePairs)vqrdmulhq_s16((int16x8_t)a, (int16x8_t)b);
 }
-inline LanePairs least_of(LanePairs a, LanePairs b) {
+inline LanePairs min_of(LanePairs a, LanePairs b) {
   return (LanePairs)vminq_s16((int16x8_t)a, (int16x8_t)b);
 }
-inline LanePairs most_of(LanePairs a, LanePairs b) {
+inline LanePairs max_of(LanePairs a, LanePairs b) {
   return (LanePairs)vmaxq_s16((int16x8_t)a, (int16x8_t)b);
 }
 inline LanePairs less_or_zero(LanePairs a, LanePairs b) {

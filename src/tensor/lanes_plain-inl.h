@@ -23,8 +23,8 @@ inline LaneInts rounded(LaneInts product) { return ((product >> 14) + 1) >> 1; }
 inline LanePairs mul_round(LanePairs a, LanePairs b) {
   return joined(rounded(first_of(a) * first_of(b)), rounded(second_of(a) * second_of(b)));
 }
-inline LanePairs least_of(LanePairs a, LanePairs b) { return a < b ? a : b; }
-inline LanePairs most_of(LanePairs a, LanePairs b) { return a > b ? a : b; }
+inline LanePairs min_of(LanePairs a, LanePairs b) { return a < b ? a : b; }
+inline LanePairs max_of(LanePairs a, LanePairs b) { return a > b ? a : b; }
 inline LanePairs less_or_zero(LanePairs a, LanePairs b) { return a > b ? a - b : LanePairs{}; }
 inline LaneInts add_products(LaneInts sum, LanePairs a, LanePairs b) {
   return sum + first_of(a) * first_of(b) + second_of(a) * second_of(b);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kSuper = 256, kBlocks = kSuper / kBlock;
 constexpr size_t kAtOnce = 2 * kSuper;  // elements whose blocks are fitted together
-constexpr int kMost6 = 63;              // the largest scale or minimum in 6 bits
+constexpr int kMaxSixBits = 63;         // the largest scale or minimum in 6 bits
 
 constexpr std::array kQuantized = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K,
                                    DType::kQ4_0};
@@ -91,7 +91,7 @@ float rounded(float x) { return x + 0x1.8p23f - 0x1.8p23f; }
 
 int six_bits_of(float value, float unit) {
   const float number = value / unit;
-  return number > 0 ? static_cast<int>(rounded(std::min(number, float{kMost6}))) : 0;
+  return number > 0 ? static_cast<int>(rounded(std::min(number, float{kMaxSixBits}))) : 0;
 }
 
 // Writes d, dmin and 12 bytes of 6-bit numbers for a super-block's scales and minima, and sets
@@ -103,7 +103,7 @@ void put_six_bit_scales(ScaleAndMin* of, std::byte* out) {
     scale = scale >= of[part].scale || std::isnan(scale) ? scale : of[part].scale;
     min = std::max(min, of[part].min);
   }
-  const float d = put_f16(scale / kMost6, out), dmin = put_f16(min / kMost6, out + 2);
+  const float d = put_f16(scale / kMaxSixBits, out), dmin = put_f16(min / kMaxSixBits, out + 2);
   std::byte* packed = out + 4;
   std::memset(packed, 0, 12);
   for (size_t part = 0; part < kBlocks; ++part) {

@@ -88,7 +88,7 @@ TEST(TeamTest, WorkersAreNamed) {
   EXPECT_EQ(names, (std::vector<std::string>{"", "hearth-1", "hearth-2"}));
 }
 
-TEST(TeamTest, OnlyThoseWhoAreNamedWork) {
+TEST(TeamTest, RunsOnNamedMembersOnly) {
   Team team(5);
   const std::vector<std::vector<uint32_t>> sets = {{0, 1, 2, 3, 4}, {0, 2},   {1, 3}, {3}, {0},
                                                    {0, 1},          {2, 3, 4}};
@@ -239,7 +239,7 @@ TEST(TeamTest, LeavesTheCallerUnpinnedUnlessAsked) {
   EXPECT_EQ(get_affinity(0), allowed);
 }
 
-TEST(TeamTest, WhatCannotBePinnedRunsAndIsTold) {
+TEST(TeamTest, ThreadsThatCannotBePinnedRunWithAWarning) {
   Placement placement;
   placement.seats.assign(3, {get_affinity(0)[0], 0, 0});
   placement.seats[1].pu = 8191;

@@ -38,7 +38,7 @@ TEST(BpeEncoder, MergesStayInsidePieces) {
   EXPECT_EQ(bpe_texts(*tokenizer, "a b"), (Texts{"a", " b"}));
 }
 
-TEST(BpeEncoder, WholeTokensOnlyWhereThePreTokenizerSaysSo) {
+TEST(BpeEncoder, MatchesWholeTokensWhereThePreTokenizerSaysSo) {
   for (const auto& [pre, whole] : {std::pair("llama-bpe", true), std::pair("tekken", true),
                                    std::pair("gpt-2", false), std::pair("smaug-bpe", false)}) {
     Vocab vocab = bpe_vocab({"l o"}, pre);

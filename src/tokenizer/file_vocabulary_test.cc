@@ -196,7 +196,7 @@ TEST(FileVocabulary, CutsWithoutANameAreRefusedByAText) {
 
 // A pre-tokenizer's name alone says whether whole pieces become tokens; where merges lead to all
 // tokens, that makes no difference.
-TEST(FileVocabulary, WholeTokensAreLookedAt) {
+TEST(FileVocabulary, ChecksWholeTokens) {
   const std::string whole = R"(, "ignore_merges": true)";
   EXPECT_EQ(Both(folder_with(byte_level(kQwen2, true, whole).json())).pre(), "qwen2");
   Parts parts = byte_level(kQwen2, true, whole);
@@ -223,7 +223,7 @@ TEST(FileVocabulary, GapsBecomeUnusedAndKindsStay) {
   EXPECT_FALSE(both.read->adds_bos());
 }
 
-TEST(FileVocabulary, WhatEndsAGenerationDoesSoInTheFile) {
+TEST(FileVocabulary, KeepsEndTokensOfTheGenerationConfig) {
   HfFolderWriter writer = folder_with(byte_level("", false).json());
   writer.put("generation_config.json", R"({"eos_token_id": [302, 5, 6, 301]})");
   const Both both(writer);
@@ -250,7 +250,7 @@ TEST(FileVocabulary, TokensAroundATextStay) {
   EXPECT_NE(twice.made.notes[0].find("adds 2 tokens before a text"), std::string::npos);
 }
 
-TEST(FileVocabulary, WhiteSpaceThatSpecialTokensTakeIsTold) {
+TEST(FileVocabulary, ReportsWhiteSpaceThatSpecialTokensTake) {
   Parts parts = byte_level("", false);
   parts.added += R"(, {"id": 304, "content": "<mask>", "special": true, "lstrip": true})";
   const Both both(folder_with(parts.json()));
@@ -289,7 +289,7 @@ TEST(FileVocabulary, MergesBecomeScores) {
   without.expect_same("abc a");
 }
 
-TEST(FileVocabulary, WhatScoresCannotSayIsRefused) {
+TEST(FileVocabulary, RefusesMergesThatScoresCannotExpress) {
   expect_refusal(marked(R"("▁ a", "a b", "ab c", "b c")"), "no rule merges 'a' and 'bc'");
   expect_refusal(marked(R"("b c", "a bc", "a b", "ab c")", R"("bc", "ab", "abc")"),
                  "' are not consecutive, which the scores of a GGUF file cannot express: load the "

@@ -63,7 +63,7 @@ TEST(HfVocab, EndsOfTheConfigCountWhereNothingElseIsSaid) {
   EXPECT_EQ(vocab.eos, 5);
 }
 
-TEST(HfVocab, WhoPutsBos) {
+TEST(HfVocab, BosFollowsThePostProcessorUnlessTheConfigSetsIt) {
   const std::string post = R"({"type": "TemplateProcessing", "single": [
       {"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}],
       "special_tokens": {"<s>": {"ids": [3]}}})";

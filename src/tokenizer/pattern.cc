@@ -17,9 +17,9 @@ namespace hearth {
 namespace {
 
 // The limits of one search: how often it may backtrack, and the KiB it may use for that.
-constexpr uint32_t kMostSteps = 10'000'000;
-constexpr uint32_t kMostKib = 256 << 10;
-constexpr size_t kMostPatternBytes = 1 << 16;
+constexpr uint32_t kMaxSteps = 10'000'000;
+constexpr uint32_t kMaxKib = 256 << 10;
+constexpr size_t kMaxPatternBytes = 1 << 16;
 // A pattern of DeepSeek's models, and one with the same matches that looks at a long run of spaces
 // inside a line once, not once from each of its spaces.
 constexpr std::string_view kTrailingSpace = R"(\s+$)", kTrailingSpaceOnce = R"((?<!\s)\s+$)";
@@ -33,8 +33,8 @@ struct MatchMemory::Made {
       pcre2_match_context_free(context);
       throw std::bad_alloc();
     }
-    pcre2_set_match_limit(context, kMostSteps);
-    pcre2_set_heap_limit(context, kMostKib);
+    pcre2_set_match_limit(context, kMaxSteps);
+    pcre2_set_heap_limit(context, kMaxKib);
   }
   ~Made() {
     pcre2_match_data_free(data);
@@ -66,7 +66,7 @@ Pattern::Pattern(const TextPattern& pattern, std::string_view file)
          "{}: the tokenizer's pattern '{}' cannot be used: {}; get or convert the model again",
          file, shown_, why);
   };
-  if (pattern.text.size() > kMostPatternBytes) refuse("it is too long");
+  if (pattern.text.size() > kMaxPatternBytes) refuse("it is too long");
   std::string spelled = pattern.text;
   uint32_t options = PCRE2_UTF | PCRE2_LITERAL;
   if (pattern.is_regex) {

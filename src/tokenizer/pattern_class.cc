@@ -15,7 +15,7 @@ namespace hearth {
 
 namespace {
 
-constexpr size_t kMostDepth = 16;
+constexpr size_t kMaxDepth = 16;
 
 // Unicode's White_Space. PCRE2's own \s adds U+180E, which lost that property.
 constexpr std::string_view kWhiteSpace =
@@ -198,8 +198,8 @@ class ClassReader {
 
   // Reads a class from behind its "[".
   Class read(size_t depth) {
-    if (depth > kMostDepth) {
-      fail(ErrorCode::kFile, "classes are nested deeper than {}", kMostDepth);
+    if (depth > kMaxDepth) {
+      fail(ErrorCode::kFile, "classes are nested deeper than {}", kMaxDepth);
     }
     rest_.remove_prefix(1);
     Class found;

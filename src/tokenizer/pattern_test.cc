@@ -96,7 +96,7 @@ TEST(Pattern, LongRunsOfWhatIsLookedAheadForAreFound) {
   EXPECT_EQ(found("[a-z&&[^a]]+", run), run + "|");
 }
 
-TEST(Pattern, WhatPcre2RefusesIsNamed) {
+TEST(Pattern, NamesPatternsThatPcre2Refuses) {
   for (const char* regex :
        {"(", "[a", "a**", R"(\p{Nothing})", "(*UCP)a", R"(\C)", "[[[a]", "(?P<"}) {
     const std::string error = error_of(regex, "a", ErrorCode::kFile);

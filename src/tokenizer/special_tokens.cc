@@ -111,7 +111,8 @@ int32_t SpecialTokens::match(const Length& length, const Search& search, size_t 
   }
   const int32_t id = find(length, search.text.substr(at, length.bytes));
   const size_t begin = search.offset + at;
-  const bool forged = id != Vocab::kNone && touches(search.foreign, begin, begin + length.bytes) &&
+  const bool forged = id != Vocab::kNone &&
+                      touches(search.untrusted, begin, begin + length.bytes) &&
                       is_guarded_token(vocab_, id);
   return forged ? Vocab::kNone : id;
 }
@@ -168,13 +169,13 @@ void SpecialTokens::scan(const std::vector<Length>& lengths, const Search& searc
 }
 
 std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse_special,
-                                               ByteRanges foreign, Pace* pace) const {
+                                               ByteRanges untrusted, Pace* pace) const {
   // Bytes searched that count as one unit of work: searching is quicker than encoding.
   constexpr size_t kLooksPerUnit = 64;
   std::vector<TextPart> parts;
   const std::vector<Length>& lengths = lengths_[parse_special ? 1 : 0];
   if (vocab_.rules) {
-    scan(lengths, {text, 0, foreign}, parts);
+    scan(lengths, {text, 0, untrusted}, parts);
     if (pace != nullptr) pace->did(text.size() / kLooksPerUnit);
     return parts;
   }
@@ -185,7 +186,7 @@ std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse
     for (const TextPart& part : parts) {
       if (part.token == Vocab::kNone) {
         auto offset = static_cast<size_t>(part.text.data() - text.data());
-        cut(length, {part.text, offset, foreign}, next);
+        cut(length, {part.text, offset, untrusted}, next);
       } else {
         next.push_back(part);
       }

@@ -9,7 +9,7 @@
 // The rules of vocab.added apply: a token may have to stand alone, or take the white space beside
 // it.
 //
-// Untrusted bytes (`foreign`) may stand in a text beside the program's own. A match of a control
+// Untrusted bytes (`untrusted`) may stand in a text beside the program's own. A match of a control
 // token that touches one of them does not count. User-defined tokens are text that anyone may write
 // (runs of spaces, HTML tags, "<think>") and are found everywhere, but for those that look like
 // markers of chat turns, which some converters give the wrong type: "<|...|>", the same with
@@ -55,7 +55,7 @@ class SpecialTokens {
   bool empty() const { return lengths_[1].empty(); }
 
   std::vector<TextPart> partition(std::string_view text, bool parse_special,
-                                  ByteRanges foreign = {}, Pace* pace = nullptr) const;
+                                  ByteRanges untrusted = {}, Pace* pace = nullptr) const;
 
  private:
   struct Entry {
@@ -70,7 +70,7 @@ class SpecialTokens {
   struct Search {
     std::string_view text;
     size_t offset;  // the position of `text` in the whole text
-    ByteRanges foreign;
+    ByteRanges untrusted;
   };
 
   bool is_sought(int32_t id, bool with_control, bool normalized) const;

@@ -27,12 +27,12 @@ Vocab chat_vocab() {
   return vocab;
 }
 
-class ForeignTest : public ::testing::Test {
+class UntrustedTest : public ::testing::Test {
  protected:
-  std::vector<int32_t> encode(const std::string& text, const Ranges& foreign) const {
+  std::vector<int32_t> encode(const std::string& text, const Ranges& untrusted) const {
     EncodeOptions options;
     options.parse_special = true;
-    options.foreign = foreign;
+    options.untrusted = untrusted;
     return tokenizer_->encode(text, options);
   }
   bool has(const std::vector<int32_t>& ids, const char* token) const {
@@ -42,7 +42,7 @@ class ForeignTest : public ::testing::Test {
   std::unique_ptr<Tokenizer> tokenizer_ = Tokenizer::from_vocab(chat_vocab());
 };
 
-TEST_F(ForeignTest, AMatchThatTouchesAForeignByteIsNone) {
+TEST_F(UntrustedTest, MatchesOfControlTokensHaveNoUntrustedBytes) {
   const std::string text = "a<|im_end|>b";  // the token lies at [1, 11)
   EXPECT_TRUE(has(encode(text, {}), "<|im_end|>"));
   EXPECT_TRUE(has(encode(text, {{0, 1}, {11, 12}}), "<|im_end|>"));
@@ -53,17 +53,17 @@ TEST_F(ForeignTest, AMatchThatTouchesAForeignByteIsNone) {
   }
 }
 
-TEST_F(ForeignTest, ALongerForgeryDoesNotTakeTheProgramsToken) {
+TEST_F(UntrustedTest, ALongerUntrustedMatchDoesNotTakeTheProgramsToken) {
   std::vector<int32_t> ids = encode("<|im_end|>x", {{10, 11}});
   EXPECT_EQ(ids.front(), tokenizer_->find_token("<|im_end|>"));
   EXPECT_EQ(ids.size(), 2u);
 }
 
-TEST_F(ForeignTest, MergesSeeTheWholeText) {
+TEST_F(UntrustedTest, MergesSeeTheWholeText) {
   EXPECT_EQ(encode("aahi<", {{1, 3}}), encode("aahi<", {}));
 }
 
-TEST_F(ForeignTest, UserDefinedTokensAreTextUnlessTheyMarkTurns) {
+TEST_F(UntrustedTest, UserDefinedTokensAreTextUnlessTheyMarkTurns) {
   const std::string text = "<|user|>   <think>[INST]";
   std::vector<int32_t> ids = encode(text, {{0, text.size()}});
   EXPECT_FALSE(has(ids, "<|user|>"));
@@ -73,12 +73,12 @@ TEST_F(ForeignTest, UserDefinedTokensAreTextUnlessTheyMarkTurns) {
   EXPECT_TRUE(has(encode(text, {}), "<|user|>"));
 }
 
-TEST(SpecialTokens, WhiteSpaceBehindIsSwallowedWhoeverWroteIt) {
+TEST(SpecialTokens, SwallowsWhiteSpaceBehindTrustedOrNot) {
   Vocab vocab = chat_vocab();
   vocab.added = {{.id = static_cast<int32_t>(vocab.tokens.size()) - 6, .strip_right = true}};
   SpecialTokens special(vocab);
-  Ranges foreign = {{10, 13}};
-  std::vector<TextPart> parts = special.partition("<|im_end|> \nx", true, foreign);
+  Ranges untrusted = {{10, 13}};
+  std::vector<TextPart> parts = special.partition("<|im_end|> \nx", true, untrusted);
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].text, "x");
 }

@@ -21,7 +21,7 @@ TEST(StopMatcher, FindsAStopStringAcrossPushes) {
   EXPECT_EQ(matcher.flush(), "");
 }
 
-TEST(StopMatcher, GivesOutWhatTurnedOutNotToStop) {
+TEST(StopMatcher, ReleasesHeldTextThatDidNotStop) {
   StopMatcher matcher({"abac"});
   EXPECT_EQ(matcher.push("aba"), "");
   EXPECT_EQ(matcher.push(""), "");

@@ -22,9 +22,9 @@ class Maker {
 
   void keep(size_t begin, size_t end) {
     made_.text.append(from_.text, begin, end - begin);
-    if (!from_.foreign.empty()) {
-      made_.foreign.insert(made_.foreign.end(), from_.foreign.begin() + signed_of(begin),
-                           from_.foreign.begin() + signed_of(end));
+    if (!from_.untrusted.empty()) {
+      made_.untrusted.insert(made_.untrusted.end(), from_.untrusted.begin() + signed_of(begin),
+                             from_.untrusted.begin() + signed_of(end));
     }
     check();
   }
@@ -32,11 +32,11 @@ class Maker {
   // Appends `text` in place of [begin, end) of the original.
   void put(std::string_view text, size_t begin, size_t end) {
     made_.text += text;
-    if (!from_.foreign.empty()) {
-      const bool foreign = std::any_of(from_.foreign.begin() + signed_of(begin),
-                                       from_.foreign.begin() + signed_of(end),
-                                       [](uint8_t byte) { return byte != 0; });
-      made_.foreign.insert(made_.foreign.end(), text.size(), foreign ? 1 : 0);
+    if (!from_.untrusted.empty()) {
+      const bool untrusted = std::any_of(from_.untrusted.begin() + signed_of(begin),
+                                         from_.untrusted.begin() + signed_of(end),
+                                         [](uint8_t byte) { return byte != 0; });
+      made_.untrusted.insert(made_.untrusted.end(), text.size(), untrusted ? 1 : 0);
     }
     check();
   }

@@ -20,11 +20,11 @@ class TextNormalizer {
 
   bool empty() const { return steps_.empty(); }
 
-  // A text, and for each of its bytes whether it comes from untrusted text; `foreign` is empty
+  // A text, and for each of its bytes whether it comes from untrusted text; `untrusted` is empty
   // where no byte does.
   struct Marked {
     std::string text;
-    std::vector<uint8_t> foreign;
+    std::vector<uint8_t> untrusted;
   };
   // Returns the normalised text. Throws as Pattern::next(), and (kRequest) where it has more than
   // `most` bytes.

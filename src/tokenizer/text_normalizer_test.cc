@@ -64,16 +64,16 @@ TEST(TextNormalizer, ReplacesTextAndMatches) {
   EXPECT_EQ(normal({ReplaceStep{{"b", false}, ""}}, "abb"), "a");
 }
 
-TEST(TextNormalizer, BytesKeepWhoWroteThem) {
+TEST(TextNormalizer, BytesStayMarkedAsUntrusted) {
   const Steps steps = {NfcStep{}, PrependStep{"_"}, ReplaceStep{{" ", false}, "--"}};
   MatchMemory memory;
   const TextNormalizer::Marked text = {"a e\u0301<", {0, 1, 0, 1, 1, 0}};
   const auto made = TextNormalizer(steps, "f").run(text, 100, memory);
   EXPECT_EQ(made.text, "_a--\u00e9<");
-  EXPECT_EQ(made.foreign, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(made.untrusted, (std::vector<uint8_t>{0, 0, 1, 1, 1, 1, 0}));
 }
 
-TEST(TextNormalizer, WhatGrowsWithoutMeasureIsRefused) {
+TEST(TextNormalizer, RefusesTextsThatGrowBeyondTheLimit) {
   MatchMemory memory;
   const Steps steps = {ReplaceStep{{"a", false}, std::string(1000, 'b')}};
   EXPECT_THROW(TextNormalizer(steps, "f").run({std::string(1000, 'a'), {}}, 1 << 16, memory),

@@ -138,8 +138,9 @@ struct Added {
     vocab.added.push_back(rule);
     return rule.id;
   }
-  Ids encode(std::string_view text, const Ranges& foreign = {}) const {
-    return Tokenizer::from_vocab(vocab)->encode(text, {.parse_special = true, .foreign = foreign});
+  Ids encode(std::string_view text, const Ranges& untrusted = {}) const {
+    return Tokenizer::from_vocab(vocab)->encode(text,
+                                                {.parse_special = true, .untrusted = untrusted});
   }
 };
 
@@ -178,7 +179,7 @@ TEST(TextRules, NormalizedTokensAreFoundInNormalText) {
   EXPECT_EQ(a.encode("XXxa"), (Ids{plain, upper}));
 }
 
-TEST(TextRules, NobodyForgesANormalizedToken) {
+TEST(TextRules, UntrustedBytesNeverBecomeANormalizedToken) {
   Added a;
   a.vocab.rules->normalize = {ReplaceStep{{"-", false}, ""}};
   const int32_t end = a.add("<|end|>", {.normalized = true}, TokenType::kControl);
@@ -189,7 +190,7 @@ TEST(TextRules, NobodyForgesANormalizedToken) {
   }
 }
 
-TEST(TextRules, NobodyForgesATokenOfOneCharacter) {
+TEST(TextRules, UntrustedBytesNeverBecomeATokenOfOneCharacter) {
   Added a;
   const int32_t end = a.add("\u20ac", {}, TokenType::kControl);
   EXPECT_EQ(a.encode("a\u20ac"), (Ids{'a', end}));
@@ -197,7 +198,7 @@ TEST(TextRules, NobodyForgesATokenOfOneCharacter) {
 }
 
 // The error comes when the vocabulary is read: during generation it would be too late.
-TEST(TextRules, WhatNoTokenCanBeDecodedWithIsRefused) {
+TEST(TextRules, RefusesDecodeStepsThatFailForSomeToken) {
   auto error_of = [](std::vector<DecodeStep> steps) {
     Added a;
     a.add(std::string(60, 'a') + "b", {});

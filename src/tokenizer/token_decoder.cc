@@ -12,7 +12,7 @@ namespace hearth {
 
 namespace {
 
-constexpr size_t kMostTokenBytes = size_t{1} << 16;
+constexpr size_t kMaxTokenBytes = size_t{1} << 16;
 
 std::string strip(std::string text, const StripStep& step) {
   const std::string& c = step.character;
@@ -97,8 +97,8 @@ std::string TokenDecoder::apply(const Step& step, std::string text,
       out.append(text, done, at.begin - done);
       out += replaced->content;
       done = at.end;
-      if (out.size() > kMostTokenBytes) {
-        fail(ErrorCode::kFile, "its steps expand it to more than {} bytes", kMostTokenBytes);
+      if (out.size() > kMaxTokenBytes) {
+        fail(ErrorCode::kFile, "its steps expand it to more than {} bytes", kMaxTokenBytes);
       }
     }
     return out.append(text, done);

@@ -40,13 +40,14 @@ std::unique_ptr<TextNormalizer> make_nfc(const Vocab& vocab) {
 }
 
 // Returns a byte for each byte of a part of the text that begins at `offset`: 1 where it lies in
-// `foreign`. Empty where there are no ranges.
-std::vector<uint8_t> foreign_bytes(SpecialTokens::ByteRanges foreign, size_t offset, size_t size) {
-  if (foreign.empty()) return {};
+// `untrusted`. Empty where there are no ranges.
+std::vector<uint8_t> untrusted_bytes(SpecialTokens::ByteRanges untrusted, size_t offset,
+                                     size_t size) {
+  if (untrusted.empty()) return {};
   std::vector<uint8_t> bytes(size, 0);
   // The ranges are sorted.
-  auto range = std::ranges::upper_bound(foreign, offset, {}, &std::pair<size_t, size_t>::second);
-  for (; range != foreign.end() && range->first < offset + size; ++range) {
+  auto range = std::ranges::upper_bound(untrusted, offset, {}, &std::pair<size_t, size_t>::second);
+  for (; range != untrusted.end() && range->first < offset + size; ++range) {
     for (size_t i = std::max(range->first, offset); i < std::min(range->second, offset + size);
          ++i) {
       bytes[i - offset] = 1;
@@ -128,7 +129,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const EncodeOption
   Encoding out{ids, options.pace != nullptr ? *options.pace : none, options.most};
   Before before = Before::kNothing;
   for (const TextPart& part :
-       special_.partition(text, options.parse_special, options.foreign, &out.pace)) {
+       special_.partition(text, options.parse_special, options.untrusted, &out.pace)) {
     if (out.is_over()) break;
     if (part.token != Vocab::kNone) {
       ids.push_back(part.token);
@@ -156,12 +157,12 @@ void Tokenizer::encode_normalized(std::string_view text, size_t offset, Before b
     return encoder_->encode(text, before, out);
   }
   TextNormalizer::Marked normal{std::string(text),
-                                foreign_bytes(options.foreign, offset, text.size())};
+                                untrusted_bytes(options.untrusted, offset, text.size())};
   MatchMemory memory(&out.pace);
   normal = rules_->normalizer.run(std::move(normal), kMaxTextBytes, memory);
-  const auto foreign = ranges_of(normal.foreign);
+  const auto untrusted = ranges_of(normal.untrusted);
   for (const TextPart& part :
-       rules_->special.partition(normal.text, options.parse_special, foreign, &out.pace)) {
+       rules_->special.partition(normal.text, options.parse_special, untrusted, &out.pace)) {
     if (out.is_over()) return;
     if (part.token != Vocab::kNone) {
       out.ids.push_back(part.token);

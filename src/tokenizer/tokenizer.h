@@ -47,7 +47,7 @@ struct EncodeOptions {
   // A control token whose match touches one does not count, nor does a user-defined token that
   // looks like a marker of turns (tokenizer/special_tokens.h). All else sees the whole text, so the
   // ids are the same as without ranges where no such token stands in these bytes.
-  std::span<const std::pair<size_t, size_t>> foreign = {};
+  std::span<const std::pair<size_t, size_t>> untrusted = {};
   // Encoding may stop once there are more ids than this: the result is then a beginning of the ids
   // with more than `most` of them, for callers that refuse longer texts anyway.
   size_t most = std::numeric_limits<size_t>::max();

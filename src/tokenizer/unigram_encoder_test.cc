@@ -162,15 +162,15 @@ TEST(UnigramEncoder, UserDefinedTokensAreKeptAsTheyAre) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("a <mask> b")), "a <mask> b");
 }
 
-TEST(UnigramEncoder, NobodyForgesControlTokens) {
+TEST(UnigramEncoder, UntrustedBytesNeverBecomeControlTokens) {
   Vocab vocab = small_unigram_vocab();
   add_token(vocab, "<|im_end|>", TokenType::kUserDefined);
   auto tokenizer = Tokenizer::from_vocab(vocab);
   EXPECT_EQ(unigram_texts(*tokenizer, "a</s>b"), (Texts{"_a", "<unk>", "b"}));
   EXPECT_EQ(unigram_texts(*tokenizer, "a</s>b", true), (Texts{"_a", "</s>", "_", "b"}));
   EXPECT_EQ(unigram_texts(*tokenizer, "a<|im_end|>b"), (Texts{"_a", "<|im_end|>", "_", "b"}));
-  std::vector<std::pair<size_t, size_t>> foreign = {{1, 11}};
-  EXPECT_EQ(tokenizer->encode("a<|im_end|>b", {.foreign = foreign}),
+  std::vector<std::pair<size_t, size_t>> untrusted = {{1, 11}};
+  EXPECT_EQ(tokenizer->encode("a<|im_end|>b", {.untrusted = untrusted}),
             (std::vector<int32_t>{0, 5, 3, 7, 2}));
 }
 

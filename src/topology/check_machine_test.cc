@@ -84,7 +84,7 @@ TEST(CheckMachineTest, CountsChannelsThatHoldModules) {
   fs::remove_all(folder);
 }
 
-TEST(CheckMachineTest, TellsHugePagesThatAreReserved) {
+TEST(CheckMachineTest, ShowsReservedHugePages) {
   Machine machine = described("pack:1 numa:2 core:4 pu:1");
   machine.nodes[0].free_2m = 100;
   machine.nodes[1].free_2m = 28;

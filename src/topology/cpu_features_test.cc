@@ -197,7 +197,7 @@ TEST(CpuFeaturesTest, NamesAreOneEach) {
   }
 }
 
-TEST(CpuFeaturesTest, WhatTheNextLevelLacks) {
+TEST(CpuFeaturesTest, NamesFeaturesThatHigherLevelsLack) {
   const std::string does_not = ": this processor, or its hypervisor, does not show ";
   using Lines = std::vector<std::string>;
   EXPECT_EQ(lacking_text(Isa::kAvx512, masked_emerald_rapids()),

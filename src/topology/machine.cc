@@ -14,10 +14,10 @@ const char* thp_mode_name(ThpMode mode) {
 Machine Machine::invented(uint32_t nodes, uint32_t cores_per_node) {
   // The limit on invented nodes and cores: above any computer, and low enough not to exhaust
   // memory.
-  constexpr uint32_t kMost = 4096;
-  if (nodes == 0 || cores_per_node == 0 || nodes > kMost || cores_per_node > kMost) {
+  constexpr uint32_t kMax = 4096;
+  if (nodes == 0 || cores_per_node == 0 || nodes > kMax || cores_per_node > kMax) {
     fail(ErrorCode::kUsage, "{} invented nodes of {} cores: both must lie between 1 and {}", nodes,
-         cores_per_node, kMost);
+         cores_per_node, kMax);
   }
   Machine real = live();
   Machine machine;

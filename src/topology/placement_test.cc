@@ -56,7 +56,7 @@ TEST(PlacementTest, SpreadsOverLlcsWithinANode) {
   EXPECT_EQ(llcs.size(), 4u);
 }
 
-TEST(PlacementTest, OnlyTheNodesAskedFor) {
+TEST(PlacementTest, UsesRequestedNodesOnly) {
   Machine machine = Machine::from_synthetic("pack:2 numa:2 core:4 pu:1");
   Placement placement = place_threads(machine, {.nodes = {3, 1, 3}});
   EXPECT_EQ(counts_by_node(placement, machine), (std::vector<uint32_t>{0, 4, 0, 4}));
@@ -64,7 +64,7 @@ TEST(PlacementTest, OnlyTheNodesAskedFor) {
   EXPECT_THROW(place_threads(machine, {.nodes = {4}}), Error);
 }
 
-TEST(PlacementTest, OnlyAllowedPus) {
+TEST(PlacementTest, UsesAllowedPusOnly) {
   Machine machine = Machine::from_synthetic("numa:2 core:4 pu:2");
   machine.allowed_pus = {1, 2, 3, 12};
   EXPECT_EQ(default_thread_count(machine), 3u);
@@ -75,7 +75,7 @@ TEST(PlacementTest, OnlyAllowedPus) {
   EXPECT_THROW(place_threads(machine, {.nodes = {1}}), Error);
 }
 
-TEST(PlacementTest, OnlyThePusAskedFor) {
+TEST(PlacementTest, UsesRequestedPusOnly) {
   Machine machine = Machine::from_synthetic("numa:2 core:4 pu:2");
   EXPECT_EQ(pus_of(place_threads(machine, {.pus = {3, 2, 9, 12}})),
             (std::vector<uint32_t>{2, 9, 12}));

@@ -57,7 +57,7 @@ TEST_F(AttendSearchTest, DeeperCasesAskForWhatShallowOnesCouldNot) {
   EXPECT_TRUE(search(kShallow, {}));
 }
 
-TEST_F(AttendSearchTest, WhatAFileSaysWithoutWhatWasTriedIsHeldAgainstTheOthers) {
+TEST_F(AttendSearchTest, AStoredScheduleWithoutTrialsIsComparedWithTheOthers) {
   known_ = {.schedule = {4, 8}, .cost = {0.5, 0.5, 0.75}, .trials = 20, .tried = {}};
   EXPECT_TRUE(search(kDeep, {kLittle, kLittle}));
   EXPECT_EQ(asked_, (std::vector<AttendSchedule>{{4, 2}, {4, 16}}));

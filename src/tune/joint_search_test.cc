@@ -16,7 +16,7 @@ Plan plan_of(uint32_t groups) { return even_plan(Phase::kDecode, 16, groups, gro
 class JointSearchTest : public testing::Test {
  protected:
   struct Seconds {
-    double by_hand, looked, searched;
+    double by_default, looked, searched;
   };
   // [groups of the plan]: its seconds. `scatter_`: how far an interval reaches to either side.
   std::map<uint32_t, Seconds> machine_;
@@ -34,7 +34,7 @@ class JointSearchTest : public testing::Test {
   double seconds(const Plan& plan) {
     const Seconds& of = machine_.at(plan.group_count());
     const int found = found_[plan.group_count()];
-    return found == 2 ? of.searched : found == 1 ? of.looked : of.by_hand;
+    return found == 2 ? of.searched : found == 1 ? of.looked : of.by_default;
   }
   JointWork work() {
     auto find = [this](const char* what, int found) {
@@ -57,7 +57,8 @@ class JointSearchTest : public testing::Test {
   std::vector<Plan> candidates(uint32_t most) const {
     std::vector<PlanTrial> measured;
     for (const auto& [groups, of] : machine_) {
-      if (groups != 1) measured.push_back({plan_of(groups), of.by_hand / machine_.at(1).by_hand});
+      if (groups != 1)
+        measured.push_back({plan_of(groups), of.by_default / machine_.at(1).by_default});
     }
     return joint_candidates(plan_of(1), measured, most);
   }
@@ -105,7 +106,7 @@ TEST_F(JointSearchTest, CandidatesAreTheBestThatAreNotHopeless) {
   EXPECT_EQ(joint_candidates(plan_of(1), {}, 4), std::vector<Plan>{plan_of(1)});
 }
 
-TEST_F(JointSearchTest, WhoStopsItGetsNothing) {
+TEST_F(JointSearchTest, StoppingGivesNoResult) {
   machine_ = {{1, {100, 99, 98}}, {2, {95, 94, 88}}, {3, {94, 93, 92}}};
   for (uint32_t calls = 0; calls < 9; ++calls) {
     calls_left_ = calls;

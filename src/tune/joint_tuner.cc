@@ -41,7 +41,7 @@ ScheduleTable JointTuner::kernels_of(const Plan& plan, const Tuned& tuned) const
   const auto look = looks_.find(plan_hash(plan));
   if (look == looks_.end()) return table;
   for (const ScheduleEntry& entry : look->second.entries) {
-    if (find_product(tuned.products, entry.product, entry.most_rows) == nullptr) {
+    if (find_product(tuned.products, entry.product, entry.max_rows) == nullptr) {
       table.entries.push_back(entry);
     }
   }
@@ -67,16 +67,16 @@ std::optional<JointResult> JointTuner::tune(const std::vector<Plan>& candidates,
   divide_products(tuned, [](const ProductShape&) { return true; });
   const EngineRestored restored(engine_);
   const Phase phase = candidates[0].phase;
-  const ScheduleTable by_hand;
+  const ScheduleTable default_schedules;
   JointWork work;
   work.look = [&](const Plan& plan) {
-    engine_.set_plan(with_plan(plan_, plan), by_hand);
+    engine_.set_plan(with_plan(plan_, plan), default_schedules);
     std::optional<ScheduleTable> found = kernels_.look(phase, *tuned, hooks_);
     if (found) looks_[plan_hash(plan)] = *std::move(found);
     return found.has_value();
   };
   work.search = [&](const Plan& plan) {
-    engine_.set_plan(with_plan(plan_, plan), by_hand);
+    engine_.set_plan(with_plan(plan_, plan), default_schedules);
     return kernels_.search(phase, tuned, hooks_);
   };
   work.compare = [&](const Plan& plan, const Plan& other, uint32_t most) {

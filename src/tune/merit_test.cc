@@ -77,7 +77,7 @@ struct Merit {
   }
 
   PlanSpace space(const ModelSpec& spec) const {
-    return {placed.placement, placed.plan, most_groups_on(spec, placed.shares, placed.plan),
+    return {placed.placement, placed.plan, max_groups_on(spec, placed.shares, placed.plan),
             default_thread_count(truth.machine)};
   }
 
@@ -158,7 +158,7 @@ TEST(Merit, ASlowNodeKeepsItsThreads) {
 }
 
 // Plans with resting threads are tried even if nobody measured what cores lose beside each other.
-TEST(Merit, WhatIsUntoldIsTriedWithoutAMeasurement) {
+TEST(Merit, TriesRestingPlansWithoutAContentionTable) {
   const TestModel model = layers_of_4b();
   const Merit merit(threads_truth("numa:1 core:12 pu:2"), Phase::kDecode);
   std::set<uint32_t> workers;

@@ -10,9 +10,9 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kLeastPairs = 3;
+constexpr uint32_t kMinPairs = 3;
 // The most times that a pair is measured, where the host takes time away during each.
-constexpr int kMostRepeats = 4;
+constexpr int kMaxRepeats = 4;
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -23,13 +23,13 @@ double mean(const std::vector<double>& values) {
 bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
   constexpr double kWorth = PairedTrials::kWorth;
   if (pairs >= most) return true;
-  if (pairs < kLeastPairs) return false;
+  if (pairs < kMinPairs) return false;
   if (cost.low > kWorth || (2 * pairs >= most && cost.ratio > kWorth)) return true;
-  return pairs >= PairedTrials::kLeastPairs && std::has_single_bit(pairs) && cost.high <= kWorth;
+  return pairs >= PairedTrials::kMinPairs && std::has_single_bit(pairs) && cost.high <= kWorth;
 }
 
 uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
-  if (!std::isfinite(cost.high)) return std::max(kLeastPairs, most / 2);
+  if (!std::isfinite(cost.high)) return std::max(kMinPairs, most / 2);
   // An interval shrinks with the root of the pairs.
   const double width = std::log(cost.high / cost.ratio) * std::sqrt(pairs);
   for (uint32_t n = pairs; n < most; ++n) {
@@ -57,7 +57,7 @@ std::vector<double> PlanPairs::pair(const EngineWay& incumbent, const EngineWay&
     other = time(incumbent);
     if (!challenger_first) one = time(challenger);
     longest_ = std::max(longest_, hooks_.clock() - begun);
-    const bool again = stolen_ticks() != before && repeat < kMostRepeats;
+    const bool again = stolen_ticks() != before && repeat < kMaxRepeats;
     if (again && !hooks_.stop(longest_)) continue;
     for (size_t i = 0; i < one.size(); ++i) one[i] /= other[i];
     return one;

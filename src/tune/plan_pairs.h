@@ -15,7 +15,7 @@
 namespace hearth {
 
 // Whether `pairs` pairs of trials, of `most` at most, are enough to decide whether a plan saves
-// kLeastGain:
+// kMinGain:
 //   - from 3 pairs on, if it saves less than that at 95 % confidence;
 //   - from half of `most` on, if it saves less than that on average;
 //   - after 8, 16, 32 ... pairs (PairedTrials), if it saves as much at 95 % confidence.

@@ -25,7 +25,7 @@ class Search {
     result_.start_cost = cost_of(space_.start);
     std::vector<TopoTree> grouped;
     for (const TopoTree& tree : trees) {
-      const std::vector<TopoTree> of = grouped_trees(tree, options_.most_trees);
+      const std::vector<TopoTree> of = grouped_trees(tree, options_.max_trees);
       grouped.insert(grouped.end(), of.begin(), of.end());
     }
     result_.grouped_trees = grouped.size();
@@ -101,7 +101,7 @@ class Search {
 
   double best_of(const TopoTree& tree) {
     double best = kUnknown;
-    for (const TopoTree::Partition& cut : tree.cuts(space_.most_groups_of_all())) {
+    for (const TopoTree::Partition& cut : tree.cuts(space_.max_groups_of_all())) {
       std::optional<Plan> plan = space_.plan_of(cut);
       if (plan) best = std::min(best, cost_of(*plan));
     }

@@ -33,8 +33,8 @@ using PlanCost = std::function<double(const Plan&)>;
 struct PlanSearchOptions {
   uint32_t patience = 3;  // 0: no limit
   bool cuts_removals = true;
-  uint32_t keep = 10;        // plans that are returned, no two of them tied
-  size_t most_trees = 4000;  // trees made by groupings; further ones are left out
+  uint32_t keep = 10;       // plans that are returned, no two of them tied
+  size_t max_trees = 4000;  // trees made by groupings; further ones are left out
 };
 
 struct PlanTrial {

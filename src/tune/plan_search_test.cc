@@ -40,7 +40,7 @@ PlanWorkload workload_of(const Plan& plan) {
 }
 
 PlanSpace space_of(const ModelSpec& spec, const PlacedPlan& placed) {
-  return {placed.placement, placed.plan, most_groups_on(spec, placed.shares, placed.plan)};
+  return {placed.placement, placed.plan, max_groups_on(spec, placed.shares, placed.plan)};
 }
 
 Numbers pus_of(const Plan& plan, const Placement& placement) {
@@ -55,7 +55,7 @@ TEST(PlanSpace, PartitionsBecomePlans) {
   const TestModel model = model_of(1);
   const PlacedPlan placed = placed_on(machine, Phase::kDecode, 12);
   const PlanSpace space = space_of(model.spec(), placed);
-  EXPECT_EQ(space.most_groups.size(), 3u);
+  EXPECT_EQ(space.max_groups.size(), 3u);
   auto groups = [&](const TopoTree::Partition& partition) {
     std::optional<Plan> plan = space.plan_of(partition);
     return plan ? plan->groups : std::vector<PlanGroup>();
@@ -81,10 +81,10 @@ TEST(PlanSpace, PartitionsBecomePlans) {
 TEST(PlanSpace, NoGroupIsWithoutHeads) {
   const TestModel few(LlamaShape{.heads = 4, .kv_heads = 2, .key_length = 32, .value_length = 32});
   const Plan one = even_plan(Phase::kDecode, 16, 1, 1, 8);
-  const uint32_t most = most_groups_on(few.spec(), {1}, one)[0];
+  const uint32_t most = max_groups_on(few.spec(), {1}, one)[0];
   EXPECT_GE(most, 2u);
   EXPECT_LE(most, 4u);
-  EXPECT_EQ(most_groups_on(model_of(1).spec(), {1}, one), (Numbers{8}));
+  EXPECT_EQ(max_groups_on(model_of(1).spec(), {1}, one), (Numbers{8}));
 }
 
 // Cores form clusters of four that the tree does not have. A cluster's port serves three cores, and
@@ -135,7 +135,7 @@ PlacedPlan whole_on(const Machine& machine, Phase phase) {
 
 PlanSpace whole_space(const Machine& machine, const ModelSpec& spec, const PlacedPlan& placed) {
   PlanSpace space = space_of(spec, placed);
-  space.most_cores = default_thread_count(machine);
+  space.max_cores = default_thread_count(machine);
   return space;
 }
 
@@ -146,7 +146,7 @@ TEST(PlanSearch, ASparedCoreCostsNoTree) {
         Machine::from_synthetic("numa:1 core:" + std::to_string(cores) + " pu:1");
     const PlacedPlan placed = whole_on(machine, Phase::kDecode);
     const PlanSpace space = whole_space(machine, model.spec(), placed);
-    ASSERT_EQ(space.most_cores, cores - 1);
+    ASSERT_EQ(space.max_cores, cores - 1);
     std::set<uint32_t> groups;
     // This cost has no term for groups that wait, nor for threads.
     const PlanSearchResult found = search_plans(machine, space, [&](const Plan& plan) {
@@ -182,7 +182,7 @@ TEST(PlanSearch, NoMoreCoresAreAtWorkThanMayBe) {
   const PlacedPlan placed = whole_on(machine, Phase::kDecode);
   PlanSpace space = whole_space(machine, model.spec(), placed);
   for (uint32_t most : {1u, 5u, 16u}) {
-    space.most_cores = most;
+    space.max_cores = most;
     std::set<uint32_t> most_met;
     search_plans(machine, space, [&](const Plan& plan) {
       std::set<uint32_t> cores;

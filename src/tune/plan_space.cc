@@ -48,8 +48,8 @@ class Dealer {
   }
 
   // Returns the groups with their shards or parts of one, in a plan's order; none where the rules
-  // of PlanSpace allow none. `most_groups`, by shard: how many may share it. Called once.
-  std::optional<std::vector<PlanGroup>> deal(const std::vector<uint32_t>& most_groups) {
+  // of PlanSpace allow none. `max_groups`, by shard: how many may share it. Called once.
+  std::optional<std::vector<PlanGroup>> deal(const std::vector<uint32_t>& max_groups) {
     const auto shards = static_cast<uint32_t>(on_.size());
     uint32_t begin = 0;  // of the next group's shards: those before it that nobody stands on, too
     for (uint32_t s = 0; s < shards;) {
@@ -62,7 +62,7 @@ class Dealer {
         continue;
       }
       if (here.size() > 1) {
-        if (begin != s || here.size() > most_groups[s] || !deal_parts(s)) return std::nullopt;
+        if (begin != s || here.size() > max_groups[s] || !deal_parts(s)) return std::nullopt;
         begin = ++s;
         continue;
       }
@@ -113,8 +113,8 @@ bool all_have_some(const AxisCuts& cuts, uint32_t shard, uint32_t parts) {
 
 }  // namespace
 
-uint32_t PlanSpace::most_groups_of_all() const {
-  return std::accumulate(most_groups.begin(), most_groups.end(), 0u);
+uint32_t PlanSpace::max_groups_of_all() const {
+  return std::accumulate(max_groups.begin(), max_groups.end(), 0u);
 }
 
 // Returns the partition without cores that are too many.
@@ -126,11 +126,11 @@ TopoTree::Partition PlanSpace::spared(const TopoTree::Partition& partition) cons
   for (const std::vector<uint32_t>& pus : partition) {
     for (uint32_t pu : pus) at_work.insert(core_of.at(pu));
   }
-  if (at_work.size() <= most_cores) return partition;
+  if (at_work.size() <= max_cores) return partition;
   std::vector<uint32_t> order(at_work.begin(), at_work.end());
   std::stable_partition(order.begin(), order.end(),
                         [&](uint32_t core) { return begun.contains(core); });
-  order.resize(most_cores);
+  order.resize(max_cores);
   const std::set<uint32_t> kept(order.begin(), order.end());
   TopoTree::Partition left;
   for (std::vector<uint32_t> pus : partition) {
@@ -143,7 +143,7 @@ TopoTree::Partition PlanSpace::spared(const TopoTree::Partition& partition) cons
 std::optional<Plan> PlanSpace::plan_of(const TopoTree::Partition& partition) const {
   const std::vector<Standing> groups = stand(*this, spared(partition));
   std::optional<std::vector<PlanGroup>> dealt =
-      Dealer(groups, start.shard_count()).deal(most_groups);
+      Dealer(groups, start.shard_count()).deal(max_groups);
   if (!dealt) return std::nullopt;
   Plan plan = start;
   plan.groups = *std::move(dealt);
@@ -178,8 +178,8 @@ std::vector<Plan> resting_plans(const PlanSpace& space) {
   return plans;
 }
 
-std::vector<uint32_t> most_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
-                                     const Plan& start) {
+std::vector<uint32_t> max_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
+                                    const Plan& start) {
   const std::vector<CutAxis> axes = cut_axes(spec, shares);
   std::vector<uint32_t> most(shares.size(), kSegments);
   for (uint32_t s = 0; s < most.size(); ++s) {

@@ -26,11 +26,11 @@ namespace hearth {
 
 struct PlanSpace {
   Placement placement;
-  Plan start;                         // the plan that the others are compared with
-  std::vector<uint32_t> most_groups;  // [shard]: the most groups that may share it
-  uint32_t most_cores = UINT32_MAX;   // the most cores that may be at work
+  Plan start;                        // the plan that the others are compared with
+  std::vector<uint32_t> max_groups;  // [shard]: the most groups that may share it
+  uint32_t max_cores = UINT32_MAX;   // the most cores that may be at work
 
-  uint32_t most_groups_of_all() const;
+  uint32_t max_groups_of_all() const;
   // Returns the plan of this partition of the placement's PUs, with everything else as in `start`;
   // none where the rules above allow none.
   std::optional<Plan> plan_of(const TopoTree::Partition& partition) const;
@@ -48,7 +48,7 @@ std::vector<Plan> resting_plans(const PlanSpace& space);
 // Returns by shard how many groups may share it under these shares: as many as it has segments, or
 // fewer where a group would get no heads. For a model with latents it is at most the number in
 // `start`, since the KV pages hold copies for no more.
-std::vector<uint32_t> most_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
-                                     const Plan& start);
+std::vector<uint32_t> max_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
+                                    const Plan& start);
 
 }  // namespace hearth

@@ -40,10 +40,10 @@ const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan) {
 
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
                        const EnginePlan& plan, Phase phase, const TuneCases& cases,
-                       uint32_t most_cores) {
+                       uint32_t max_cores) {
   const Plan& start = plan.of(phase);
-  PlanRanking ranking{
-      {}, {plan.placement, start, most_groups_on(spec, plan.shares, start), most_cores}};
+  PlanRanking ranking{{},
+                      {plan.placement, start, max_groups_on(spec, plan.shares, start), max_cores}};
   PlacedPlan placed{start, plan.placement, plan.shard_nodes, plan.shares};
   placed.experts = plan.experts;
   const PlanCost cost = predicted_cost(machine, table, spec, placed, cases.workload(start));

@@ -26,7 +26,7 @@
 
 namespace hearth {
 
-// The result of the search among predicted costs for a phase. At most `most_cores` cores may work
+// The result of the search among predicted costs for a phase. At most `max_cores` cores may work
 // at a time. `plan` has a thread on every allowed PU (tune/whole_team.h).
 struct PlanRanking {
   PlanSearchResult search;
@@ -34,7 +34,7 @@ struct PlanRanking {
 };
 PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, const ModelSpec& spec,
                        const EnginePlan& plan, Phase phase, const TuneCases& cases,
-                       uint32_t most_cores);
+                       uint32_t max_cores);
 
 const TunedTrial* find_trial(const Tuned& tuned, const Plan& plan);
 

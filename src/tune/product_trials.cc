@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 // The most products of one trial.
-constexpr double kMostTrialProducts = 16;
+constexpr double kMaxTrialProducts = 16;
 // The rounds of a short trial. One round is enough if the cost is above kLost after it.
 constexpr int kRounds = 3;
 constexpr double kLost = 1.15;
@@ -22,17 +22,17 @@ constexpr int kFinalRounds = 15;
 
 }  // namespace
 
-GemmSchedule schedule_by_hand(const GemmKernel& gemm, const ProductUse& use, uint32_t rows,
-                              uint32_t max_rows) {
+GemmSchedule make_default_schedule(const GemmKernel& gemm, const ProductUse& use, uint32_t rows,
+                                   uint32_t max_rows) {
   const ProductShape& shape = use.shape;
   const PackSpec spec{.kind = shape.kind, .rows = shape.outputs, .k = shape.k, .k_origin = 0};
-  GemmSchedule by_hand = gemm.default_for(use.of_outputs ? rows : std::min(rows, kTaskRows));
-  by_hand.task_panels = static_cast<uint16_t>(
+  GemmSchedule made = gemm.default_for(use.of_outputs ? rows : std::min(rows, kTaskRows));
+  made.task_panels = static_cast<uint16_t>(
       use.task_panels != 0 ? use.task_panels
       : use.segments > 1   ? column_task_panels(spec, shape.threads, max_rows)
                            : task_panels(spec, spec.panels(), shape.threads, max_rows));
-  by_hand.task_rows = kTaskRows;
-  return by_hand;
+  made.task_rows = kTaskRows;
+  return made;
 }
 
 ProductTrials::ProductTrials(const PackedCopies& weights, const Kernels& kernels,
@@ -40,15 +40,14 @@ ProductTrials::ProductTrials(const PackedCopies& weights, const Kernels& kernels
                              TimedTeam& team, const std::function<bool()>& stop)
     : product_(weights, kernels.gemm[static_cast<size_t>(use.shape.kind)], rows, team, {},
                {use.shape.matrices, use.segments}),
-      by_hand_(
-          schedule_by_hand(kernels.gemm[static_cast<size_t>(use.shape.kind)], use, rows, max_rows)),
+      default_schedule_(make_default_schedule(kernels.gemm[static_cast<size_t>(use.shape.kind)],
+                                              use, rows, max_rows)),
       stop_(stop),
       threads_(team.size()) {
-  product_.set_schedule(by_hand_);
+  product_.set_schedule(default_schedule_);
   product_.run(2);
   const double one = product_.run(2) / 2;
-  count_ =
-      static_cast<uint32_t>(std::clamp(std::ceil(kLeastSeconds / one), 1.0, kMostTrialProducts));
+  count_ = static_cast<uint32_t>(std::clamp(std::ceil(kMinSeconds / one), 1.0, kMaxTrialProducts));
 }
 
 double ProductTrials::seconds(const GemmSchedule& schedule) {
@@ -58,25 +57,25 @@ double ProductTrials::seconds(const GemmSchedule& schedule) {
 
 double ProductTrials::cost(const GemmSchedule& schedule) {
   // The least of all rounds counts, since a disturbance only adds time.
-  double least = std::numeric_limits<double>::infinity(), least_by_hand = least;
+  double least = std::numeric_limits<double>::infinity(), least_of_default = least;
   for (int round = 0; round < kRounds; ++round) {
     if (stop_()) return std::numeric_limits<double>::infinity();
-    least_by_hand = std::min(least_by_hand, seconds(by_hand_));
+    least_of_default = std::min(least_of_default, seconds(default_schedule_));
     least = std::min(least, seconds(schedule));
-    if (least > kLost * least_by_hand) break;
+    if (least > kLost * least_of_default) break;
   }
-  return least / least_by_hand;
+  return least / least_of_default;
 }
 
 ProductTrials::Found ProductTrials::search(ScheduleSearch* search, const ScheduleSpace& space,
                                            const std::vector<ScheduleSpace::Tile>& tiles,
-                                           const std::function<void(double cost)>& told) {
+                                           const std::function<void(double cost)>& on_cost) {
   const auto look = [&](const GemmSchedule& schedule) {
     const double took = cost(schedule);
-    told(took);
+    on_cost(took);
     return took;
   };
-  const SearchResult result = search->search(space, by_hand_, look, tiles);
+  const SearchResult result = search->search(space, default_schedule_, look, tiles);
   std::vector<GemmSchedule> finalists = result.runners_up;
   finalists.push_back(result.best);
   return {fastest(finalists), result.trials};
@@ -86,7 +85,7 @@ std::optional<GemmSchedule> ProductTrials::look(const ScheduleSearch& search, Sc
                                                 const std::vector<ScheduleSpace::Tile>& tiles) {
   space.parts = {1};
   const auto timer = [&](const GemmSchedule& schedule) { return cost(schedule); };
-  const SearchResult result = search.fast_start(space, by_hand_, timer, tiles);
+  const SearchResult result = search.fast_start(space, default_schedule_, timer, tiles);
   return result.seconds < kLooksFaster ? std::optional(result.best) : std::nullopt;
 }
 
@@ -110,7 +109,7 @@ std::optional<ProductTrials::Comparison> ProductTrials::compare(const GemmSchedu
     };
   };
   PairedTrials pairs;
-  const PairedTrials::Verdict verdict = pairs.run(trial(by_hand_), trial(schedule), stop_);
+  const PairedTrials::Verdict verdict = pairs.run(trial(default_schedule_), trial(schedule), stop_);
   if (verdict == PairedTrials::Verdict::kOpen) return std::nullopt;
   return Comparison{verdict, pairs.ratio(), pairs.pairs()};
 }

@@ -16,13 +16,13 @@ namespace hearth {
 
 // Returns the schedule by which the graph's ops compute a product that no table names, in steps of
 // `rows` rows, on a graph for steps of up to `max_rows`.
-GemmSchedule schedule_by_hand(const GemmKernel& gemm, const ProductUse& use, uint32_t rows,
-                              uint32_t max_rows);
+GemmSchedule make_default_schedule(const GemmKernel& gemm, const ProductUse& use, uint32_t rows,
+                                   uint32_t max_rows);
 
 class ProductTrials {
  public:
   // The least seconds of a trial.
-  static constexpr double kLeastSeconds = 5e-4;
+  static constexpr double kMinSeconds = 5e-4;
 
   // All arguments must outlive this object. `stop` is asked before every trial; once it returns
   // true, nothing is timed any more.
@@ -30,22 +30,22 @@ class ProductTrials {
                 uint32_t rows, uint32_t max_rows, TimedTeam& team,
                 const std::function<bool()>& stop);
 
-  const GemmSchedule& by_hand() const { return by_hand_; }
+  const GemmSchedule& default_schedule() const { return default_schedule_; }
   // Returns the seconds of one product, as the mean over so many that the clock is exact enough.
   double seconds(const GemmSchedule& schedule);
   // Returns the time of a short trial for a search, as a part of the time by hand; infinite where
   // it was stopped.
   double cost(const GemmSchedule& schedule);
   // Searches among `tiles`, or all tiles if that is empty (ScheduleSearch), by short trials. The
-  // cost of each trial is passed to `told`. Then the best schedules run in turns and the fastest is
-  // returned, since a single short trial may flatter one.
+  // cost of each trial is passed to `on_cost`. Then the best schedules run in turns and the fastest
+  // is returned, since a single short trial may flatter one.
   struct Found {
     GemmSchedule schedule;
     uint32_t trials;  // schedules that the search timed
   };
   Found search(ScheduleSearch* search, const ScheduleSpace& space,
                const std::vector<ScheduleSpace::Tile>& tiles,
-               const std::function<void(double cost)>& told);
+               const std::function<void(double cost)>& on_cost);
   // Runs only the search's fast start, with K not dealt out. Returns none where its result does not
   // look faster than the schedule by hand.
   std::optional<GemmSchedule> look(const ScheduleSearch& search, ScheduleSpace space,
@@ -63,7 +63,7 @@ class ProductTrials {
   GemmSchedule fastest(const std::vector<GemmSchedule>& schedules);
 
   PackedProduct product_;
-  GemmSchedule by_hand_;
+  GemmSchedule default_schedule_;
   const std::function<bool()>& stop_;
   uint32_t threads_;
   uint32_t count_ = 1;  // products of a trial

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-TEST(ScheduleByHand, IsOnTheMenuOfEveryKind) {
+TEST(ScheduleByHand, DefaultIsOnTheMenuOfEveryKind) {
   for (Isa isa : available_isas(detect_cpu_features())) {
     const Kernels& kernels = kernels_for(isa);
     for (size_t kind = 0; kind < kPackKinds; ++kind) {
@@ -15,11 +15,13 @@ TEST(ScheduleByHand, IsOnTheMenuOfEveryKind) {
       for (uint32_t segments : {1u, 8u}) {
         const ProductUse use{{static_cast<PackKind>(kind), 4096, 1024, 2}, segments};
         for (uint32_t rows : {1u, 4u, 16u, 64u, 512u}) {
-          const GemmSchedule by_hand = schedule_by_hand(gemm, use, rows, rows <= 16 ? 16 : 512);
-          EXPECT_EQ(schedule_fault(by_hand, *gemm.menu), "") << isa_name(isa) << " " << kind;
-          EXPECT_FALSE(by_hand.is_default());
+          const GemmSchedule default_schedule =
+              make_default_schedule(gemm, use, rows, rows <= 16 ? 16 : 512);
+          EXPECT_EQ(schedule_fault(default_schedule, *gemm.menu), "")
+              << isa_name(isa) << " " << kind;
+          EXPECT_FALSE(default_schedule.is_default());
           if (segments > 1) {
-            EXPECT_LE(by_hand.task_panels, kColumnTaskPanels);
+            EXPECT_LE(default_schedule.task_panels, kColumnTaskPanels);
           }
         }
       }
@@ -44,21 +46,21 @@ class ProductTrialsTest : public testing::Test {
   std::function<bool()> stop_ = [this] { return stopped_; };
 };
 
-TEST_F(ProductTrialsTest, TellsACostAndAVerdict) {
+TEST_F(ProductTrialsTest, GivesACostAndAVerdict) {
   const auto all = trials();
-  GemmSchedule same = all->by_hand();
+  GemmSchedule same = all->default_schedule();
   EXPECT_GT(all->cost(same), 0);
   const auto compared = all->compare(same);
   ASSERT_TRUE(compared);
-  EXPECT_GE(compared->pairs, PairedTrials::kLeastPairs);
+  EXPECT_GE(compared->pairs, PairedTrials::kMinPairs);
   EXPECT_LE(compared->cost.low, compared->cost.high);
 }
 
 TEST_F(ProductTrialsTest, TimesNothingOnceItIsStopped) {
   const auto all = trials();
   stopped_ = true;
-  EXPECT_TRUE(std::isinf(all->cost(all->by_hand())));
-  EXPECT_FALSE(all->compare(all->by_hand()));
+  EXPECT_TRUE(std::isinf(all->cost(all->default_schedule())));
+  EXPECT_FALSE(all->compare(all->default_schedule()));
 }
 
 }  // namespace

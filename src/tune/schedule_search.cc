@@ -17,10 +17,10 @@ constexpr double kGain = 0.005;  // the least gain that counts: less is noise
 constexpr size_t kGrown = 2;     // the best tiles, from which slices and tasks grow
 // A tile or dealing of K that takes so many times as long as the best one is not tuned finely.
 constexpr double kHopeless = 1.15;
-// Shares of a space. The search tries kMostShare at most, and starts from the space's corners, too,
+// Shares of a space. The search tries kMaxShare at most, and starts from the space's corners, too,
 // until it has tried kCornerShare.
-constexpr double kMostShare = 0.15, kCornerShare = 0.08;
-constexpr size_t kLeastTrials = 24;
+constexpr double kMaxShare = 0.15, kCornerShare = 0.08;
+constexpr size_t kMinTrials = 24;
 
 template <typename T>
 void add_sorted(std::vector<T>* values, T value) {
@@ -56,9 +56,9 @@ std::vector<ScheduleSpace::Tile> tiles_for(const GemmMenu& menu, uint32_t rows) 
     if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(tile);
   };
   for (const TileRange& range : menu.tiles) {
-    add(range.panels, range.most_rows);
-    const auto half = static_cast<uint8_t>(range.most_rows / 2);
-    if (rows > kFewRows / 2 && half > range.least_rows && half < rows) add(range.panels, half);
+    add(range.panels, range.max_rows);
+    const auto half = static_cast<uint8_t>(range.max_rows / 2);
+    if (rows > kFewRows / 2 && half > range.min_rows && half < rows) add(range.panels, half);
   }
   return tiles;
 }
@@ -71,7 +71,7 @@ std::vector<uint8_t> unpacked_tiles_of(const GemmMenu& menu,
   std::vector<uint8_t> indices;
   for (const ScheduleSpace::Tile& tile : tiles) {
     const auto range = std::ranges::find_if(menu.tiles, [&](const TileRange& of) {
-      return of.panels == tile.panels && of.least_rows <= tile.rows && tile.rows <= of.most_rows;
+      return of.panels == tile.panels && of.min_rows <= tile.rows && tile.rows <= of.max_rows;
     });
     ScheduleSpace::Tile does = tile;
     if (range->unpacked_panels != 0) does.panels = range->unpacked_panels;
@@ -95,7 +95,7 @@ std::array<size_t, ScheduleSpace::kDimensions> ScheduleSpace::sizes() const {
 size_t ScheduleSpace::size() const {
   size_t tasks = 0;
   for (uint32_t panels : task_panels) {
-    for (uint32_t rows : task_rows) tasks += uint64_t{panels} * rows <= most_task ? 1 : 0;
+    for (uint32_t rows : task_rows) tasks += uint64_t{panels} * rows <= max_task ? 1 : 0;
   }
   size_t unpackings = tiles.size() * unpack_rows.size();
   for (uint8_t tile = 0; tile < unpacked_tiles.size(); ++tile) {
@@ -111,7 +111,7 @@ ScheduleSpace::Point ScheduleSpace::alike(Point point) const {
 }
 
 bool ScheduleSpace::has(const Point& point) const {
-  return uint64_t{task_panels[point[kPanels]]} * task_rows[point[kRows]] <= most_task;
+  return uint64_t{task_panels[point[kPanels]]} * task_rows[point[kRows]] <= max_task;
 }
 
 std::vector<ScheduleSpace::Point> ScheduleSpace::box() const {
@@ -208,12 +208,12 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
     space.parts.push_back(static_cast<uint8_t>(parts));
   }
   // Each thread gets one task or more.
-  space.most_task = few ? UINT64_MAX : uint64_t{panels} * rows / product.threads;
-  space.most_task = std::min<uint64_t>(space.most_task, few ? UINT64_MAX : kMostTaskTile);
+  space.max_task = few ? UINT64_MAX : uint64_t{panels} * rows / product.threads;
+  space.max_task = std::min<uint64_t>(space.max_task, few ? UINT64_MAX : kMaxTaskTile);
   if (use.task_panels != 0) {
     space.task_panels = {use.task_panels};
     space.task_rows = {kTaskRows};
-    space.most_task = UINT64_MAX;
+    space.max_task = UINT64_MAX;
   }
   return space;
 }
@@ -269,7 +269,7 @@ class ScheduleSearch::Run {
     const Point point = space_.alike(asked);
     const auto known = timed_.find(point);
     if (known != timed_.end()) return known->second;
-    if (!space_.has(point) || timed_.size() >= share(kMostShare)) {
+    if (!space_.has(point) || timed_.size() >= share(kMaxShare)) {
       return std::numeric_limits<double>::infinity();
     }
     const double result = time_(space_.at(point));
@@ -278,7 +278,7 @@ class ScheduleSearch::Run {
     return result;
   }
   size_t share(double part) const {
-    return std::max<size_t>(kLeastTrials, static_cast<size_t>(part * space_size_));
+    return std::max<size_t>(kMinTrials, static_cast<size_t>(part * space_size_));
   }
 
   std::vector<GemmSchedule> runners_up() const {

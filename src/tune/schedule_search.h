@@ -47,7 +47,7 @@ struct ScheduleSpace {
   std::vector<uint16_t> task_panels, task_rows;
   std::vector<uint8_t> parts;
   // The largest task, in panels times rows: larger ones leave threads without a task.
-  uint64_t most_task = UINT64_MAX;
+  uint64_t max_task = UINT64_MAX;
 
   static constexpr size_t kDimensions = 7;
   // A schedule as the index of its value in each dimension, in the order of the members.

@@ -59,7 +59,7 @@ TEST(ScheduleSpace, ThreadsHaveATaskAtLeast) {
   const ScheduleSpace few = space_of(small, 4);
   EXPECT_EQ(few.task_panels, (std::vector<uint16_t>{1, 2, 4, 6}));
   const ScheduleSpace many = space_of(small, 64);
-  EXPECT_EQ(many.most_task, 24u * 64 / 4);
+  EXPECT_EQ(many.max_task, 24u * 64 / 4);
   const GemmSchedule fits = many.at(many.nearest({.task_panels = 16, .task_rows = 64}));
   EXPECT_LE(fits.task_panels * fits.task_rows, 384);
 }
@@ -271,7 +271,7 @@ struct Cell {
   ProductShape product;
   uint32_t rows = 0;
   ScheduleSpace space;
-  double by_hand = 0;
+  double by_default = 0;
   std::vector<double> times;  // [point of the box]; 0: not in the space
 
   double at(const GemmSchedule& schedule) const {
@@ -285,7 +285,7 @@ struct Cell {
     return times[index];
   }
   double best() const {
-    double least = by_hand * 100;
+    double least = by_default * 100;
     for (double time : times) least = time > 0 ? std::min(least, time) : least;
     return least;
   }
@@ -316,7 +316,7 @@ void read_space_line(const std::string& key, std::istringstream& line, ScheduleS
   if (key == "panels") space->task_panels = numbers<uint16_t>(line);
   if (key == "task_rows") space->task_rows = numbers<uint16_t>(line);
   if (key == "parts") space->parts = numbers<uint8_t>(line);
-  if (key == "most") line >> space->most_task;
+  if (key == "most") line >> space->max_task;
 }
 
 std::vector<Cell> recorded() {
@@ -332,7 +332,7 @@ std::vector<Cell> recorded() {
       line >> word >> cell.product.outputs >> cell.product.k >> word >> cell.product.threads >>
           word >> cell.rows;
     } else if (key == "by_hand") {
-      line >> cells.back().by_hand;
+      line >> cells.back().by_default;
     } else if (key == "times") {
       size_t count = 1;
       for (size_t size : cells.back().space.sizes()) count *= size;
@@ -373,7 +373,7 @@ std::vector<ScheduleSpace::Tile> tiles_by_others(const std::vector<Cell>& cells,
 
 // Replays a search over each product's numbers of rows; cells come with ascending rows.
 struct Replay {
-  std::vector<double> over_best, over_by_hand;
+  std::vector<double> over_best, over_default;
   uint64_t trials = 0, schedules = 0;
   Winners winners;
 
@@ -392,7 +392,7 @@ Replay replay(const GemmSchedule& start, const Winners& of_others = {}) {
         tiles_by_others(cells, cell, of_others));
     all.winners[cell.name] = result.best;
     all.over_best.push_back(result.seconds / cell.best());
-    all.over_by_hand.push_back(result.seconds / cell.by_hand);
+    all.over_default.push_back(result.seconds / cell.by_default);
     all.trials += result.trials;
     all.schedules += cell.space.size();
     EXPECT_GE(cell.space.size(), 300u) << cell.name;
@@ -408,7 +408,7 @@ constexpr GemmSchedule kStart{.tile_panels = 1,
                               .task_panels = 4,
                               .task_rows = 256};
 
-TEST(ScheduleSearch, OfARecordedMachineEndsNearTheBest) {
+TEST(ScheduleSearch, EndsNearTheBestOnARecordedMachine) {
   const Replay all = replay(kStart);
   EXPECT_EQ(all.over_best.size(), 40u) << "4 matrices, 2 types, 5 numbers of rows";
   // Equal schedules were recorded up to 4 % apart, so the least of a cell is partly luck: a few
@@ -422,7 +422,7 @@ TEST(ScheduleSearch, OfARecordedMachineEndsNearTheBest) {
   EXPECT_LE(all.trials, all.schedules * 15 / 100);
 }
 
-TEST(TileWindow, OfARecordedMachineSavesTrialsAtEqualQuality) {
+TEST(TileWindow, SavesTrialsAtEqualQualityOnARecordedMachine) {
   const Replay alone = replay(kStart), windowed = replay(kStart, alone.winners);
   std::printf("trials %zu of %zu, %.4f of the best's time, and %.4f\n", size_t{windowed.trials},
               size_t{alone.trials}, windowed.mean_over_best(), alone.mean_over_best());
@@ -439,7 +439,7 @@ TEST(ScheduleSearch, RecoversFromAnotherProcessorsConstants) {
                              .prefetch = 0,
                              .task_panels = 1,
                              .task_rows = 16});
-  for (double ratio : all.over_by_hand) EXPECT_LE(ratio, 1 / 0.97);
+  for (double ratio : all.over_default) EXPECT_LE(ratio, 1 / 0.97);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 // The most pairs of trials of a step.
-constexpr uint32_t kMostStepPairs = 20;
+constexpr uint32_t kMaxStepPairs = 20;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ bool ScheduleTuner::tune_attention(Tuned* tuned) {
   hooks.progress = [&](const TuneProgress& at) {
     progress_.trials = at.trials;
     progress_.about = at.about;
-    tell();
+    report_progress();
   };
   const EnginePlan plan = engine_.plan();
   const uint32_t rows = plan.decode.max_rows;
@@ -36,7 +36,7 @@ bool ScheduleTuner::tune_attention(Tuned* tuned) {
         engine_, hooks, [&] { return timer_.cases(Phase::kDecode, rows); },
         timer_.about_cases(Phase::kDecode, rows));
     progress_.best = tuned->attend ? tuned->attend->cost.ratio : 1;
-    const auto compared = pairs.compare({plan, &now}, {plan, &other}, kMostStepPairs, progress_);
+    const auto compared = pairs.compare({plan, &now}, {plan, &other}, kMaxStepPairs, progress_);
     if (compared) ++progress_.done;
     return compared;
   };
@@ -86,7 +86,7 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
 // Compares whole steps. Returns none where it was stopped.
 std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
                                                          uint32_t size) {
-  PairedTrials pairs(kMostStepPairs);
+  PairedTrials pairs(kMaxStepPairs);
   uint32_t disturbed = 0;
   const double about = phase == Phase::kDecode ? timer_.about_decode(size)
                                                : timer_.about_prompt(size) +
@@ -99,21 +99,21 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
       const QuietCheck check;
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
       // The time counts after many disturbed trials, too: the host may never be quiet.
-      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMostStepPairs;
+      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMaxStepPairs;
       if (counts || hooks_.stop(about)) return took;
       return std::nullopt;
     };
   };
   // Both sides have the same attention schedule, so its gain does not count as the products'.
-  const ScheduleTable by_hand{.entries = {}, .attend = table.attend};
-  progress_.about = kMostStepPairs;
-  const PairedTrials::Verdict verdict = pairs.run(trial(by_hand), trial(table), [&] {
+  const ScheduleTable default_schedules{.entries = {}, .attend = table.attend};
+  progress_.about = kMaxStepPairs;
+  const PairedTrials::Verdict verdict = pairs.run(trial(default_schedules), trial(table), [&] {
     progress_.trials = pairs.pairs();
     progress_.best = pairs.pairs() == 0 ? 1 : pairs.ratio().ratio;
     if (pairs.pairs() > 0) {
-      progress_.about = likely_pairs(pairs.ratio(), pairs.pairs(), kMostStepPairs);
+      progress_.about = likely_pairs(pairs.ratio(), pairs.pairs(), kMaxStepPairs);
     }
-    tell();
+    report_progress();
     return hooks_.stop(2 * about);
   });
   return verdict == PairedTrials::Verdict::kOpen ? std::nullopt : std::optional(pairs);

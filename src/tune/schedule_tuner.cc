@@ -87,8 +87,8 @@ void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window)
     for (const TunedProduct& product : *products) {
       const ScheduleEntry& entry = product.entry;
       const GemmKernel& gemm = kernels.gemm[static_cast<size_t>(entry.product.kind)];
-      window->add(entry.product, entry.most_rows,
-                  entry.schedule.is_default() ? gemm.default_for(entry.most_rows) : entry.schedule);
+      window->add(entry.product, entry.max_rows,
+                  entry.schedule.is_default() ? gemm.default_for(entry.max_rows) : entry.schedule);
     }
   }
 }
@@ -203,7 +203,7 @@ const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint
   };
   for (const ScheduleEntry& of : learned_) {
     const bool like = of.product.kind == product.kind && of.product.k == product.k;
-    if (!like || of.most_rows != rows || of.product.threads == product.threads) continue;
+    if (!like || of.max_rows != rows || of.product.threads == product.threads) continue;
     if (best == nullptr || off(of) < off(*best)) best = &of;
   }
   return best;
@@ -233,7 +233,7 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
       const double weights = 1.0 * shape.matrices * shape.outputs * shape.k;
       const double one = seconds(weights, rows, shape.threads);
       const bool known = find_product(tuned.products, shape, rows) != nullptr;
-      lengths.push_back(known ? 0 : kProductTrials * std::max(one, ProductTrials::kLeastSeconds));
+      lengths.push_back(known ? 0 : kProductTrials * std::max(one, ProductTrials::kMinSeconds));
     }
   }
   if (!steps) return WorkShare(std::move(lengths));
@@ -250,7 +250,7 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
   return WorkShare(std::move(lengths));
 }
 
-void ScheduleTuner::tell() {
+void ScheduleTuner::report_progress() {
   progress_.part = share_.part(
       progress_.done, static_cast<double>(progress_.trials) / std::max(1u, progress_.about));
   hooks_.progress(progress_);
@@ -376,18 +376,18 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   const auto size = static_cast<double>(space.size());
   progress_.about = 1 + static_cast<uint32_t>(size * timed_ / had_);
   progress_.best = 1;
-  const auto told = [&](double cost) {
+  const auto on_cost = [&](double cost) {
     ++progress_.trials;
     progress_.best = std::min(progress_.best, cost);
-    tell();
+    report_progress();
   };
   if (const ScheduleEntry* like = learned_of(shape, rows)) search_.learn(like->schedule);
   const ProductTrials::Found best =
-      trials.search(&search_, space, window_.tiles(shape, rows), told);
+      trials.search(&search_, space, window_.tiles(shape, rows), on_cost);
   timed_ += best.trials;
   had_ += size;
   TunedProduct found{{shape, rows, {}}, {}, best.trials};
-  if (best.schedule != trials.by_hand()) {
+  if (best.schedule != trials.default_schedule()) {
     const std::optional<ProductTrials::Comparison> compared = trials.compare(best.schedule);
     if (!compared) return std::nullopt;
     found.trials += compared->pairs;
@@ -400,7 +400,7 @@ std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product,
   }
   if (stop_()) return std::nullopt;
   const bool stays = found.entry.schedule.is_default();
-  window_.add(shape, rows, stays ? trials.by_hand() : found.entry.schedule);
+  window_.add(shape, rows, stays ? trials.default_schedule() : found.entry.schedule);
   learned_.push_back({shape, rows, best.schedule});
   ++progress_.done;
   return found;

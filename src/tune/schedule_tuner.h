@@ -81,7 +81,7 @@ class ScheduleTuner {
   static constexpr double kLikelyShare = 0.08, kLikelySpace = 2000;
 
   WorkShare share_of(const std::vector<ProductCase>& all, const Tuned& tuned, bool steps) const;
-  void tell();
+  void report_progress();
   // Tunes the products of one phase, or of both.
   bool tune_products(Tuned* tuned, std::optional<Phase> phase);
   std::vector<ProductCase> products(std::optional<Phase> phase) const;

@@ -5,7 +5,7 @@
 namespace hearth {
 
 bool StepCase::has(const ScheduleEntry& entry) const {
-  return std::ranges::count(product_rows(entry.product, rows), entry.most_rows) > 0;
+  return std::ranges::count(product_rows(entry.product, rows), entry.max_rows) > 0;
 }
 
 StepCase step_case(Phase phase, uint32_t size, uint32_t prompt_rows) {

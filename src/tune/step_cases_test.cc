@@ -24,7 +24,7 @@ class StepCasesTest : public testing::Test {
   static std::vector<uint32_t> rows_of(const ScheduleTable& table, const ProductShape& shape) {
     std::vector<uint32_t> rows;
     for (const ScheduleEntry& entry : table.entries) {
-      if (entry.product == shape && !entry.schedule.is_default()) rows.push_back(entry.most_rows);
+      if (entry.product == shape && !entry.schedule.is_default()) rows.push_back(entry.max_rows);
     }
     return rows;
   }
@@ -42,7 +42,7 @@ class StepCasesTest : public testing::Test {
   Tuned tuned_;
 };
 
-TEST_F(StepCasesTest, AStepThatGetsNoFasterHasItsProductsByHand) {
+TEST_F(StepCasesTest, AStepThatGetsNoFasterKeepsItsDefaults) {
   EXPECT_TRUE(reset_step(all_[1], kPromptRows, &tuned_));
   const ScheduleTable left = tuned_schedules(tuned_);
   EXPECT_EQ(rows_of(left, kDense), (std::vector<uint32_t>{64}));

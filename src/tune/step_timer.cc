@@ -16,7 +16,7 @@ constexpr uint32_t kDecodeSteps = 4;
 
 StepTimer::StepTimer(Engine& engine, const TuneCases& cases) : engine_(engine), cases_(cases) {
   const uint32_t longest = std::max(cases.depth, *std::ranges::max_element(cases.prompts));
-  tokens_ = bench_tokens(longest + kMostThreshold, engine.spec().hyper.vocabulary, 1);
+  tokens_ = bench_tokens(longest + kMaxThreshold, engine.spec().hyper.vocabulary, 1);
 }
 
 // Computes one text of so many tokens, with an encoder.
@@ -61,27 +61,27 @@ uint32_t StepTimer::first_prompt() const {
   return std::min(kTaskRows, *std::ranges::max_element(cases_.prompts));
 }
 
-std::vector<double> StepTimer::cases(Phase phase, uint32_t most_rows) {
+std::vector<double> StepTimer::cases(Phase phase, uint32_t max_rows) {
   std::vector<double> seconds;
   if (phase == Phase::kPrefill) {
     prompt(first_prompt());
     for (uint32_t tokens : cases_.prompts) seconds.push_back(prompt(tokens));
   } else {
     for (uint32_t sequences : cases_.sequences) {
-      if (sequences <= most_rows) seconds.push_back(decode(sequences));
+      if (sequences <= max_rows) seconds.push_back(decode(sequences));
     }
   }
   return seconds;
 }
 
-double StepTimer::about_cases(Phase phase, uint32_t most_rows) const {
+double StepTimer::about_cases(Phase phase, uint32_t max_rows) const {
   double seconds = 0;
   if (phase == Phase::kPrefill) {
     seconds = about_prompt(first_prompt());
     for (uint32_t tokens : cases_.prompts) seconds += about_prompt(tokens);
   } else {
     for (uint32_t sequences : cases_.sequences) {
-      if (sequences <= most_rows) seconds += about_decode(sequences);
+      if (sequences <= max_rows) seconds += about_decode(sequences);
     }
   }
   return seconds;

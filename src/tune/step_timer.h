@@ -23,18 +23,18 @@ class StepTimer {
   // is not timed. With an encoder the steps are texts of so many tokens.
   double decode(uint32_t sequences);
   // Returns the seconds of a prompt of so many tokens, up to the longest of the cases, or
-  // kMostThreshold; for an encoder, of a text.
+  // kMaxThreshold; for an encoder, of a text.
   double prompt(uint32_t tokens);
 
-  // Returns the seconds of every case of a phase whose decode steps have up to `most_rows` rows,
+  // Returns the seconds of every case of a phase whose decode steps have up to `max_rows` rows,
   // after a prompt that wakes threads up and touches the memory of a new plan.
-  std::vector<double> cases(Phase phase, uint32_t most_rows);
+  std::vector<double> cases(Phase phase, uint32_t max_rows);
 
   // Estimate how many seconds a call takes, its untimed part included but not filling sequences.
   // They return 0 before the first call of their kind.
   double about_decode(uint32_t sequences) const;
   double about_prompt(uint32_t tokens) const;
-  double about_cases(Phase phase, uint32_t most_rows) const;
+  double about_cases(Phase phase, uint32_t max_rows) const;
   // Estimates how many seconds it takes to fill the cases' sequences that are not filled yet.
   double about_filling() const;
 

@@ -12,7 +12,7 @@ namespace {
 // The prompts of one trial: a single short one would take less time than common disturbances.
 constexpr uint32_t kPrompts = 3;
 // The highest cost that a single case may have, however much the mean gains.
-constexpr double kDearest = 1 + PairedTrials::kLeastGain;
+constexpr double kDearest = 1 + PairedTrials::kMinGain;
 
 EnginePlan with_threshold(const EnginePlan& plan, uint32_t rows) {
   EnginePlan other = plan;
@@ -73,7 +73,7 @@ bool ThresholdTuner::tune(const EnginePlan& plan, uint32_t most, Tuned* tuned) {
   const EngineRestored restored(engine_);
   tuned->threshold.reset();
   TunedThreshold result{plan.decode.max_rows, {}, 0};
-  const std::vector<uint32_t> candidates = threshold_candidates(plan, cases_.most_threshold);
+  const std::vector<uint32_t> candidates = threshold_candidates(plan, cases_.max_threshold);
   const auto all = static_cast<uint32_t>(candidates.size());
   for (uint32_t i = 0; i < all; ++i) {
     const EnginePlan challenger = with_threshold(plan, candidates[i]);

@@ -24,7 +24,7 @@ namespace hearth {
 
 // Returns the thresholds that are compared with the plan's own: powers of two from 4 up to `most`,
 // and up to the rows of a prefill step.
-std::vector<uint32_t> threshold_candidates(const EnginePlan& plan, uint32_t most = kMostThreshold);
+std::vector<uint32_t> threshold_candidates(const EnginePlan& plan, uint32_t most = kMaxThreshold);
 // Returns the rows of the timed steps whose plan changes when the threshold changes from `one` to
 // `other`, the largest last.
 std::vector<uint32_t> rows_between(uint32_t one, uint32_t other);

@@ -28,7 +28,7 @@ TEST_F(TimeBudgetTest, IsKeptToATwentieth) {
   }
 }
 
-TEST_F(TimeBudgetTest, OfUnknownLengthOneTrialBeginsAsLongAsThereIsTime) {
+TEST_F(TimeBudgetTest, ATrialOfUnknownLengthBeginsWhileTimeIsLeft) {
   TimeBudget budget(100, clock_);
   EXPECT_FALSE(budget.is_over());
   now_ += 99;

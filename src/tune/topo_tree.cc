@@ -195,13 +195,13 @@ std::optional<TopoTree> TopoTree::remove(const Site& site, uint32_t n) const {
 
 // Returns the partitions of a node: the node is one group, or its children are cut. Like children
 // are cut in the same way, and unlike ones in every combination.
-std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t most_groups) {
-  if (node.children.size() == 1) return cuts_of(node.children[0], most_groups);
+std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t max_groups) {
+  if (node.children.size() == 1) return cuts_of(node.children[0], max_groups);
   Partition whole(1);
   collect_pus(node, &whole[0]);
   std::sort(whole[0].begin(), whole[0].end());
   std::vector<Partition> all{std::move(whole)};
-  if (node.children.empty() || node.children.size() > most_groups) return all;
+  if (node.children.empty() || node.children.size() > max_groups) return all;
   std::vector<uint64_t> shapes;  // each once, in the order of the children
   for (const Node& child : node.children) {
     if (std::find(shapes.begin(), shapes.end(), child.shape) == shapes.end()) {
@@ -209,7 +209,7 @@ std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t mo
     }
   }
   std::vector<std::vector<Partition>> of_children;
-  for (const Node& child : node.children) of_children.push_back(cuts_of(child, most_groups));
+  for (const Node& child : node.children) of_children.push_back(cuts_of(child, max_groups));
   std::vector<size_t> ways(shapes.size(), 0);  // [shape]: the index of its cut
   auto shape_of = [&](size_t c) {
     return static_cast<size_t>(std::find(shapes.begin(), shapes.end(), node.children[c].shape) -
@@ -221,7 +221,7 @@ std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t mo
       const Partition& part = of_children[c][ways[shape_of(c)]];
       joined.insert(joined.end(), part.begin(), part.end());
     }
-    if (joined.size() <= most_groups) all.push_back(std::move(joined));
+    if (joined.size() <= max_groups) all.push_back(std::move(joined));
     more = false;
     for (size_t c = 0; c < node.children.size() && !more; ++c) {
       const size_t shape = shape_of(c);
@@ -237,8 +237,8 @@ std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t mo
   return all;
 }
 
-std::vector<TopoTree::Partition> TopoTree::cuts(uint32_t most_groups) const {
-  std::vector<Partition> all = cuts_of(root_, most_groups);
+std::vector<TopoTree::Partition> TopoTree::cuts(uint32_t max_groups) const {
+  std::vector<Partition> all = cuts_of(root_, max_groups);
   std::stable_sort(all.begin(), all.end(),
                    [](const Partition& a, const Partition& b) { return a.size() < b.size(); });
   return all;

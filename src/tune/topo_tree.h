@@ -49,9 +49,9 @@ class TopoTree {
   // The PUs of each group. Groups are in the order of the tree, and PUs ascending.
   using Partition = std::vector<std::vector<uint32_t>>;
   // Returns the partitions that cross-sections give, each once. Like nodes are cut at the same
-  // depth below them. No partition has more than `most_groups` groups; those with few groups come
+  // depth below them. No partition has more than `max_groups` groups; those with few groups come
   // first.
-  std::vector<Partition> cuts(uint32_t most_groups) const;
+  std::vector<Partition> cuts(uint32_t max_groups) const;
 
   // Returns the PUs of all nodes, ascending.
   std::vector<uint32_t> pus() const;
@@ -77,7 +77,7 @@ class TopoTree {
   static void find_sites(const Node& node, uint32_t depth, std::vector<Site>* sites);
   static bool transform(Node* node, uint32_t depth, const Site& site, Decide decide, uint32_t n,
                         uint32_t stride);
-  static std::vector<Partition> cuts_of(const Node& node, uint32_t most_groups);
+  static std::vector<Partition> cuts_of(const Node& node, uint32_t max_groups);
   static void collect_pus(const Node& node, std::vector<uint32_t>* pus);
   static void collect_sets(const Node& node, std::vector<uint64_t>* sets);
   std::optional<TopoTree> transformed(const Site& site, Decide decide, uint32_t n,

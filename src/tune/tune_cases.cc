@@ -9,9 +9,9 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostLength = 1u << 20;
+constexpr uint32_t kMaxLength = 1u << 20;
 // Limits on the lengths of cases, so that trials stay short.
-constexpr uint32_t kMostPrompt = 2048, kMostDepth = 4096;
+constexpr uint32_t kMaxPrompt = 2048, kMaxDepth = 4096;
 
 std::optional<uint32_t> length_of(std::string_view text) {
   while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
@@ -19,7 +19,7 @@ std::optional<uint32_t> length_of(std::string_view text) {
   uint32_t value = 0;
   const std::from_chars_result end = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || end.ec != std::errc() || end.ptr != text.data() + text.size()) return {};
-  return value <= kMostLength ? std::optional(value) : std::nullopt;
+  return value <= kMaxLength ? std::optional(value) : std::nullopt;
 }
 
 uint32_t quantile(std::vector<uint32_t>& values, size_t i, size_t n) {
@@ -37,7 +37,7 @@ EngineOptions TuneCases::engine_options() const {
   options.prefill_rows = std::max(options.prefill_rows, most);
   // Decode steps add positions after `depth`.
   options.context =
-      std::max({depth + 8, *std::max_element(prompts.begin(), prompts.end()), most_threshold});
+      std::max({depth + 8, *std::max_element(prompts.begin(), prompts.end()), max_threshold});
   return options;
 }
 
@@ -58,7 +58,7 @@ TuneCases cases_for(const ModelSpec& spec, TuneCases cases) {
   const uint32_t most = std::min(spec.hyper.context, EngineOptions{}.prefill_rows);
   cases.sequences = {std::min(4u, most), std::min(16u, most)};
   cases.depth = 0;
-  cases.most_threshold = std::min(kMostThreshold, most);
+  cases.max_threshold = std::min(kMaxThreshold, most);
   for (uint32_t& prompt : cases.prompts) prompt = std::min(prompt, most);
   std::ranges::sort(cases.prompts);
   cases.prompts.erase(std::unique(cases.prompts.begin(), cases.prompts.end()), cases.prompts.end());
@@ -83,17 +83,17 @@ TuneCases cases_of_trace(std::string_view csv) {
     } else if (number > 1) {
       fail(ErrorCode::kUsage,
            "line {} of the trace is not 'prompt,output' with two numbers of tokens up to {}",
-           number, kMostLength);
+           number, kMaxLength);
     }
   }
   if (prompts.empty()) {
     fail(ErrorCode::kUsage, "the trace has no request: give a line 'prompt,output' for each");
   }
   TuneCases cases;
-  cases.depth = std::clamp(quantile(prompts, 1, 2) + quantile(outputs, 1, 2) / 2, 1u, kMostDepth);
+  cases.depth = std::clamp(quantile(prompts, 1, 2) + quantile(outputs, 1, 2) / 2, 1u, kMaxDepth);
   cases.prompts.clear();
   for (size_t i = 1; i <= 3; ++i) {
-    cases.prompts.push_back(std::clamp(quantile(prompts, i, 4), 1u, kMostPrompt));
+    cases.prompts.push_back(std::clamp(quantile(prompts, i, 4), 1u, kMaxPrompt));
   }
   cases.prompts.erase(std::unique(cases.prompts.begin(), cases.prompts.end()), cases.prompts.end());
   return cases;

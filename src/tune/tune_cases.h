@@ -14,15 +14,15 @@
 namespace hearth {
 
 // The largest threshold that tuning tries: steps of up to so many rows use the decode plan.
-inline constexpr uint32_t kMostThreshold = 64;
+inline constexpr uint32_t kMaxThreshold = 64;
 
 struct TuneCases {
   std::vector<uint32_t> sequences{1, 4, 16};
   uint32_t depth = 256;
   std::vector<uint32_t> prompts{64, 512};
-  uint32_t most_threshold = kMostThreshold;
+  uint32_t max_threshold = kMaxThreshold;
 
-  // Returns the engine's options that the cases need, and prompts of `most_threshold` tokens.
+  // Returns the engine's options that the cases need, and prompts of `max_threshold` tokens.
   EngineOptions engine_options() const;
   PlanWorkload workload(const Plan& plan) const;
 };

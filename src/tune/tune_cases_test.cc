@@ -26,7 +26,7 @@ TEST(TuneCases, AskForWhatTheyNeed) {
   EXPECT_EQ(prefill.steps[1].rows, 512u);
 }
 
-TEST(TuneCases, OfAnEncoderAreTextsThatItTakes) {
+TEST(TuneCases, CasesOfAnEncoderFitItsContext) {
   ModelSpec spec;
   EXPECT_EQ(cases_for(spec, {}).sequences, (Numbers{1, 4, 16}));
   spec.layers.resize(1);

@@ -16,7 +16,7 @@ struct TuneProgress {
   uint32_t trials, about;  // of the current unit: done so far, and likely in all
   double best = 1;         // time of its best so far; the default's is 1
   double part = 0;         // of the work that is done, weighted by likely time
-  double most_left = std::numeric_limits<double>::infinity();  // seconds left
+  double max_left = std::numeric_limits<double>::infinity();  // seconds left
 };
 
 struct TuneHooks {

@@ -19,7 +19,7 @@ namespace hearth {
 namespace {
 
 // The most pairs of trials that decide about one plan.
-constexpr uint32_t kMostPairs = 20;
+constexpr uint32_t kMaxPairs = 20;
 // The passes over the node's memory. Two are enough to rank plans, since these differ by more than
 // the rates of the passes do.
 constexpr uint32_t kBandwidthPasses = 2;
@@ -37,8 +37,8 @@ void check_tunable(const EnginePlan& plan) {
   }
 }
 
-uint32_t cores_at_work(uint32_t most_cores, const Machine& machine) {
-  return most_cores != 0 ? most_cores : default_thread_count(machine);
+uint32_t cores_at_work(uint32_t max_cores, const Machine& machine) {
+  return max_cores != 0 ? max_cores : default_thread_count(machine);
 }
 
 // Returns the default plan with a thread on every allowed PU (with_all_pus()).
@@ -200,13 +200,13 @@ class Tuning {
                    EnginePlan* best) {
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
       const PlanRanking ranking = rank_plans(machine_, table_, engine.spec(), engine.plan(), phase,
-                                             cases_, cores_at_work(options_.most_cores, machine_));
+                                             cases_, cores_at_work(options_.max_cores, machine_));
       TuneOutcome& outcome = result->outcomes.emplace_back(outcome_of(ranking));
       const TimeBudget part = all.part(phase == Phase::kDecode ? kDecodePart : kPrefillPart);
       PlanTuner tuner(engine, timer, hooks(part));
       bool measured = true;
       const std::optional<CpuTimes> before = read_cpu_times();
-      outcome.chosen = tuner.tune(phase, ranking.search.best, kMostPairs, &tuned_, &measured);
+      outcome.chosen = tuner.tune(phase, ranking.search.best, kMaxPairs, &tuned_, &measured);
       outcome.result = tuned_.phases.back();
       for (const TunedTrial& trial : tuned_.trials) {
         if (trial.phase == phase) outcome.doubt.open.add(trial.cost);
@@ -268,7 +268,7 @@ class Tuning {
   bool tune_threshold(Engine& engine, StepTimer& timer, const TimeBudget& budget,
                       TuningResult* result, EnginePlan* best) {
     ThresholdTuner tuner(engine, cases_, timer, hooks(budget));
-    if (!tuner.tune(*best, kMostPairs, &tuned_)) return false;
+    if (!tuner.tune(*best, kMaxPairs, &tuned_)) return false;
     TuneOutcome& decode = result->outcomes.front();
     decode.threshold = tuned_.threshold;
     decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
@@ -297,7 +297,7 @@ class Tuning {
     };
     hooks.save = [this] { store_.save(tuned_); };
     hooks.progress = [this, budget](TuneProgress at) {
-      at.most_left = budget.left();
+      at.max_left = budget.left();
       watch_.progress(at);
     };
     return hooks;
@@ -325,13 +325,13 @@ TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa is
 
 std::vector<TuneOutcome> predict_tuning(const ModelSpec& spec, const Machine& machine,
                                         const BandwidthTable& table, const TuneCases& of,
-                                        uint32_t most_cores) {
+                                        uint32_t max_cores) {
   const TuneCases cases = cases_for(spec, of);
   const EnginePlan plan = plan_for(machine, cases.engine_options());
   std::vector<TuneOutcome> outcomes;
   for (Phase phase : {Phase::kPrefill, Phase::kDecode}) {
     const PlanRanking ranking =
-        rank_plans(machine, table, spec, plan, phase, cases, cores_at_work(most_cores, machine));
+        rank_plans(machine, table, spec, plan, phase, cases, cores_at_work(max_cores, machine));
     TuneOutcome& outcome = outcomes.emplace_back(outcome_of(ranking));
     const PlanTrial& best = ranking.search.best[0];
     if (best.cost < 1) {

@@ -35,7 +35,7 @@ struct TuningOptions {
   TuneCases cases;
   bool plans = true, kernels = true;  // what is tuned
   double seconds = 600;               // the longest that it may take
-  uint32_t most_cores = 0;            // working at a time; 0: default_thread_count()
+  uint32_t max_cores = 0;             // working at a time; 0: default_thread_count()
   // The plans of a phase, the default among them, that are compared with kernels of their own,
   // where both are tuned. 1: kernels are tuned only for the plan that is best with the default
   // kernels.
@@ -85,6 +85,6 @@ TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa is
 // Tunes by the cost model alone, for any machine. Nothing is measured or kept. Prefill comes first.
 std::vector<TuneOutcome> predict_tuning(const ModelSpec& spec, const Machine& machine,
                                         const BandwidthTable& table, const TuneCases& cases,
-                                        uint32_t most_cores);
+                                        uint32_t max_cores);
 
 }  // namespace hearth

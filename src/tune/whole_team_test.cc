@@ -35,7 +35,7 @@ TEST(WholeTeam, HasAThreadOnEveryPu) {
 
 // The order of threads is the same for all plans, so that a stored plan fits the next tuning's
 // engine.
-TEST(WholeTeam, IsInOneOrderWhoeverWorks) {
+TEST(WholeTeam, SeatsKeepOneOrderForAnyMembers) {
   const Machine machine = Machine::from_synthetic("numa:2 core:4 pu:2");
   const EnginePlan whole = with_all_pus(machine, plan_engine(machine, {}));
   EnginePlan other = whole;

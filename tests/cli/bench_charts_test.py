@@ -144,7 +144,7 @@ class BenchChartsTest(ProgramTest):
             page = self.good("bench", "--compare", path, path, "-o", form)
             self.assertIn(HOSTILE, "".join(self.parsed(page).itertext()))
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_reports(self):
         path, told = self.steps_report("report.json")
         other = self.folder / "wrong.json"
         for text, says in (("{", "not a report"), ("{}", "'schema'"),

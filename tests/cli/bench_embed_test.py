@@ -68,7 +68,7 @@ class BenchEmbedTest(ProgramTest):
                          ["cpu", "fast"])
         self.assertIn("bench_mean.gguf", told["model"])
 
-    def test_what_is_refused(self):
+    def test_refuses_invalid_options(self):
         for words, said in (
                 (("--embed",), "--device"),
                 (("--device", "sim"), "--embed"),

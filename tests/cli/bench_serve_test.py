@@ -36,7 +36,7 @@ class BenchServeTest(ProgramTest):
                 self.assertLessEqual(load[times]["p50"], load[times]["p90"])
                 self.assertLessEqual(load[times]["p90"], load[times]["p99"])
         self.assertEqual(len(server.requests), 2 + 20 + 20)
-        self.assertLessEqual(server.most_at_once, 4)
+        self.assertLessEqual(server.max_at_once, 4)
         prompts = {tuple(body["prompt"]) for _, body in server.requests}
         self.assertEqual(len(prompts), 42)
         for _, body in server.requests:
@@ -50,7 +50,7 @@ class BenchServeTest(ProgramTest):
             server.gate = 300
             load = self.report(server, "-p", "1", "-n", "1", "--warmup", "0", "--requests", "300",
                                "--concurrency", "300")["loads"][0]
-        self.assertEqual((load["completed"], server.most_at_once), (300, 300))
+        self.assertEqual((load["completed"], server.max_at_once), (300, 300))
 
     def test_an_open_loop_waits_for_nobody(self):
         with StubServer() as server:
@@ -58,7 +58,7 @@ class BenchServeTest(ProgramTest):
             load = self.report(server, "-p", "1", "-n", "1", "--warmup", "0", "--requests", "30",
                                "--rate", "500")["loads"][0]
         self.assertEqual((load["rate"], load["concurrency"]), (500, None))
-        self.assertEqual((load["completed"], server.most_at_once), (30, 30))
+        self.assertEqual((load["completed"], server.max_at_once), (30, 30))
 
     def test_requests_start_for_a_time(self):
         with StubServer() as server:
@@ -153,7 +153,7 @@ class BenchServeTest(ProgramTest):
         path.write_text("\n")
         self.bad(1, *words, "--api-key-file", path, says=["key", "the API key"])
 
-    def test_nobody_answers(self):
+    def test_reports_a_server_that_does_not_answer(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -172,7 +172,7 @@ class BenchServeTest(ProgramTest):
         self.assertEqual((process.returncode, told["interrupted"]), (130, True))
         self.assertGreaterEqual(told["loads"][0]["completed"], 1)
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_options(self):
         url = ("bench", "--serve", "http://127.0.0.1:1")
         self.bad(2, "bench", "--serve", "127.0.0.1:1", says=["'127.0.0.1:1'", "http://"])
         self.bad(2, "bench", "--serve", "https://h", says=["https"])

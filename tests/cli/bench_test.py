@@ -256,7 +256,7 @@ class BenchTest(ProgramTest):
             self.assertEqual(set(json.loads(plain)), set(json.loads(told)))
         self.assertIn("in huge pages", err)
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_options(self):
         self.bad(2, "bench", self.chain, "--load", "-n", "3", says=["--load", "--decode"])
         self.bad(2, "bench", self.chain, "--load", "--profile", says=["--load", "--profile"])
         self.bad(2, "bench", self.chain, "--load", "--limits", says=["--limits"])

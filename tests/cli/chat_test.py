@@ -307,7 +307,7 @@ class ChatTest(ProgramTest):
         chat.wait(NEXT)
         self.ends(chat)
 
-    def test_what_ends_it(self):
+    def test_signals_end_a_chat(self):
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             for line in ("abc", "slow\r"):
                 chat = self.talk()
@@ -328,7 +328,7 @@ class ChatTest(ProgramTest):
         self.assertRegex(self.say(chat, "hello"), r"^no reply: .*; your message is kept")
         self.ends(chat)
 
-    def test_where_it_is_no_terminal(self):
+    def test_without_a_terminal(self):
         text = "one\nthink\n/set top_k 3\n\"\"\"a\nb\n\"\"\"\nlast"
         self.assertEqual(self.good("chat", self.server.url, "--no-history", text=text),
                          "one\n\n\nIt is so.\na\nb\nlast\n")

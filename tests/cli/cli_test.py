@@ -345,7 +345,7 @@ class LogitsTest(ProgramTest):
         self.assertRegex(self.good("logits", self.chain, "-p", "a"),
                          r"(?m)^1 260 'a':  261 'b' [56]\.")
 
-    def test_what_belongs_to_text(self):
+    def test_special_and_bos_options(self):
         def tokens(*words):
             lines = self.good("logits", self.chain, "-p", "a</s>", "--json", *words).splitlines()
             return [json.loads(line)["token"] for line in lines]

@@ -221,7 +221,7 @@ class EmbedTest(ProgramTest):
         [same] = self.embed("-p", long[:18], model=self.last)
         self.assertEqual(cut["embedding"], same["embedding"])
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_options(self):
         self.bad(2, "embed", self.random, "-p", "a", says=["--pooling is needed", "cls, mean"])
         self.bad(1, "embed", self.rank, "-p", "a", *MEAN, says=["reranker"])
         self.bad(2, "embed", self.random, "-p", "a", "--pooling", "max", says=["--pooling"])

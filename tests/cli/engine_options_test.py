@@ -58,7 +58,7 @@ class EngineOptionsTest(ProgramTest):
         out = self.good("logits", self.random, *self.VERBS["logits"], *options)
         return [top["logit"] for line in out.splitlines() for top in json.loads(line)["top"]]
 
-    def test_who_works_changes_no_output_and_is_told(self):
+    def test_placement_is_reported_and_changes_no_output(self):
         for verb, words in self.VERBS.items():
             expected, _ = self.told(verb, *words, "-t", "1", "--shards", "1")
             for options, says in self.cases():
@@ -67,7 +67,7 @@ class EngineOptionsTest(ProgramTest):
                     self.assertEqual(out, expected)
                     self.assertRegex(err, says)
 
-    def test_who_works_in_bench(self):
+    def test_placement_options_in_bench(self):
         self.env = little_cache()
         self.setUp()
         for options, says in self.cases():

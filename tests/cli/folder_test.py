@@ -68,7 +68,7 @@ class FolderTest(ProgramTest):
             (self.folder / "kept.json").rename(path)
         self.good("logits", out, "--tokens", "1,5")
 
-    def test_what_is_not_read_is_named(self):
+    def test_names_unsupported_tokenizer_parts(self):
         path = self.model / "tokenizer.json"
         kept = path.read_text()
         made = json.loads(kept)

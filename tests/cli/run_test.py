@@ -76,7 +76,7 @@ class RunTest(ProgramTest):
         self.assertEqual(self.run_text("-f", path, "-n", "5", "--echo"), "xabcdef")
         self.assertEqual(self.run_text("-n", "5", "--echo", text=path.read_bytes()), "xabcdef")
 
-    def test_what_is_printed_of_a_prompt_is_utf8(self):
+    def test_prints_prompts_as_utf8(self):
         for prompt in (b"x\xffa", b"x\xe2\x82a"):
             self.assertEqual(self.run_text("-n", "3", "--echo", text=prompt), "x\ufffdabcd")
         self.assertEqual(self.run_text("-n", "1", "--echo", text=b"a\xc3")[:2], "a\ufffd")

@@ -96,7 +96,7 @@ class SetupTest(ProgramTest):
             done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
             self.assertEqual(done.stdout.decode().strip(), wanted, done.stderr)
 
-    def test_who_has_the_last_word(self):
+    def test_precedence_of_options(self):
         config = self.folder / "config" / "hearth" / "config.toml"
         config.parent.mkdir(parents=True)
         config.write_text("[run]\nmax-tokens = 2\ntemp = 0\nquiet = true\n")

@@ -17,7 +17,7 @@ class StubServer:
     def __init__(self, key=""):
         self.key = key
         self.requests = []  # (path, body)
-        self.most_at_once = 0
+        self.max_at_once = 0
         self.gate = None  # answers wait until this many requests have arrived
         self._open = 0
         self._loop = asyncio.new_event_loop()
@@ -65,7 +65,7 @@ class StubServer:
             return await send(writer, 404, error("no such route", "not_found"))
         self.requests.append((path, body))
         self._open += 1
-        self.most_at_once = max(self.most_at_once, self._open)
+        self.max_at_once = max(self.max_at_once, self._open)
         try:
             while self.gate and len(self.requests) < self.gate:
                 await asyncio.sleep(0.001)

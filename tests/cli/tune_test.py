@@ -96,7 +96,7 @@ class TuneTest(ProgramTest):
         """The file's lines of plans and thresholds that were measured."""
         return re.findall(r"(?m)^(?:threshold_)?trial .*$", self.kept().read_text())
 
-    def test_who_kills_it_loses_one_plan(self):
+    def test_killing_it_loses_one_plan(self):
         words = ("tune", self.random, "--only", "plans", "--budget", "5m")
         # Each run is killed as soon as one more trial is kept, or it has none left.
         before = []
@@ -249,7 +249,7 @@ class TuneTest(ProgramTest):
         self.assertNotIn(FOUND, self.told(*run, "-t", "1")[1])
         self.assertNotIn(FOUND, self.told(*run, "--groups", "1")[1])
 
-    def test_who_links_the_library_and_pools_work_by_it(self):
+    def test_library_and_pools_use_tuning(self):
         self.claim_a_gain()
         done = subprocess.run([*self.library, self.chain, "xa", "5"], capture_output=True,
                               env={**os.environ, **self.env}, text=True, timeout=300, check=False)
@@ -288,7 +288,7 @@ class TuneTest(ProgramTest):
         self.assertNotIn(FOUND, err)
         self.assertIn("tuned only on another machine (isa is ", err)
 
-    def test_what_is_damaged_is_told_and_not_used(self):
+    def test_reports_and_ignores_damaged_files(self):
         text = self.claim_a_gain()
         for damaged, says in [
             ("hearth-tuned 9\n", "its first line is 'hearth-tuned 9'"),
@@ -317,7 +317,7 @@ class TuneTest(ProgramTest):
         self.assertIsNone(told["file"])
         self.assertFalse(self.home.exists())
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_options(self):
         self.bad(2, "tune", says=["MODEL"])
         self.bad(2, "tune", self.chain, "--budget", "soon", says=["--budget 'soon'"])
         self.bad(2, "tune", self.chain, "--list", "--show")

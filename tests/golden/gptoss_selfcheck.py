@@ -122,7 +122,7 @@ class GptOssTest(unittest.TestCase):
             np.testing.assert_allclose(model.logits(tokens), Loops(spec, model).logits(tokens),
                                        rtol=0, atol=1e-10)  # fmt: skip
 
-    def test_what_is_there_matters(self):
+    def test_every_part_changes_the_result(self):
         """The models reach their sinks, windows, biases and limits."""
         spec = spec_named("gpt-oss-f32")
         tokens = make_models.prompt(spec)

@@ -317,7 +317,7 @@ def printing(path, text):
     if path.endswith(("_test.cc", "_bench.cc")):
         return []
     return [
-        (number, f"'{match.group()}': tell() of base/tell.h tells, write_stdout() prints results")
+        (number, f"'{match.group()}': call print_stderr() of base/tell.h, or write_stdout()")
         for number, line in enumerate(cpp.blank(text).split("\n"), 1)
         if (match := PRINTING.search(line))
         and MAY_PRINT.get(path, "nothing") not in match.group()

@@ -200,8 +200,8 @@ class FileRuleTest(unittest.TestCase):
             self.assertEqual(lines_of(rules.printing, "src/cli/a.cc", text), [1], text)
             self.assertEqual(lines_of(rules.printing, "src/cli/a_test.cc", text), [], text)
             self.assertEqual(lines_of(rules.printing, "tests/a.cc", text), [], text)
-        good = ['std::snprintf(a, 9, "x");', 'tell("x");', "isatty(STDERR_FILENO)", "// std::cerr",
-                "int print(int x);", "std::vsnprintf(a, 9, f, x);"]
+        good = ['std::snprintf(a, 9, "x");', 'print_stderr("x");', "isatty(STDERR_FILENO)",
+                "// std::cerr", "int print(int x);", "std::vsnprintf(a, 9, f, x);"]
         for text in good:
             self.assertEqual(rules.printing("src/cli/a.cc", text), [], text)
         told = "write_now(STDERR_FILENO, &text);"

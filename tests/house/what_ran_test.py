@@ -65,7 +65,7 @@ class WhatRanTest(unittest.TestCase):
     def told(self, *builds):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            what_ran.tell(builds)
+            what_ran.report(builds)
         return out.getvalue().splitlines()
 
     def test_skips_are_counted_and_listed(self):

@@ -91,7 +91,7 @@ TEST_P(Abandon, TheNextStepIsAsIfItHadNeverBeen) {
   EXPECT_GT(completed, kRounds);
 }
 
-TEST_P(Abandon, AtEveryLayerButNotBehindTheLast) {
+TEST_P(Abandon, StepsMayBeAbandonedAtEveryLayerButTheLast) {
   auto engine = make();
   std::mt19937 random(4);
   std::vector<int32_t> prompt = random_tokens(random, 50, kVocabulary);

@@ -16,11 +16,11 @@ namespace {
 // whole text.
 void describe_encoder(SpecBuilder& m) {
   make_encoder_start(m, PositionTable::kNone);
-  const bool turned = m.keys().number_or("rope.dimension_count", 0) > 0;
+  const bool has_rope = m.keys().number_or("rope.dimension_count", 0) > 0;
   for (uint32_t layer = 0; layer < m.hyper().layers; ++layer) {
     m.layer({make_attention(m, layer,
                             {.rope = RopeLayout::kHalf,
-                             .positions = turned ? Positions::kRope : Positions::kNone,
+                             .positions = has_rope ? Positions::kRope : Positions::kNone,
                              .encoder = true}),
              make_feed_forward(m, layer, Gated::kYes, Activation::kSilu), kNormAfter});
   }

@@ -15,11 +15,11 @@ namespace hearth {
 class CountedAccelerator : public VirtualAccelerator {
  public:
   explicit CountedAccelerator(const VirtualOptions& options, bool asks_for_short_ones = false)
-      : VirtualAccelerator(options), told_(VirtualAccelerator::facts()) {
-    if (asks_for_short_ones) told_.allocation_bytes = 1;
+      : VirtualAccelerator(options), reported_facts_(VirtualAccelerator::facts()) {
+    if (asks_for_short_ones) reported_facts_.allocation_bytes = 1;
   }
 
-  const AcceleratorFacts& facts() const override { return told_; }
+  const AcceleratorFacts& facts() const override { return reported_facts_; }
   Buffer allocate(uint64_t bytes) override {
     lengths_.push_back(bytes);
     bytes_ += bytes;
@@ -32,15 +32,15 @@ class CountedAccelerator : public VirtualAccelerator {
   const std::vector<uint64_t>& lengths() const { return lengths_; }
 
  private:
-  AcceleratorFacts told_;
+  AcceleratorFacts reported_facts_;
   std::vector<uint64_t> lengths_;
   uint64_t bytes_ = 0;
 };
 
 // `values`: the bytes of a pass's values in one buffer, which is the last that it allocates.
-// `least_piece`: the least limit on the length of a buffer with which the pass can be made.
+// `min_piece`: the least limit on the length of a buffer with which the pass can be made.
 struct PieceNeeds {
-  uint64_t values = 0, least_piece = 0;
+  uint64_t values = 0, min_piece = 0;
 };
 template <typename MakePass>
 PieceNeeds piece_needs(const MakePass& make) {

@@ -114,7 +114,7 @@ TEST_F(CpuPoolTest, TheBetterSplitIsMeasured) {
   EXPECT_EQ(pools.pools.size(), pools.split == PoolSplit::kOne ? 1u : 2u);
 }
 
-TEST_F(CpuPoolTest, TellsWhatATextIsRefusedFor) {
+TEST_F(CpuPoolTest, SaysWhyATextIsRefused) {
   Machine machine = Machine::invented(1, 2);
   CpuPools made = make(machine, PoolSplit::kOne);
   EmbedQuery empty, fine = queries_[0];
@@ -129,7 +129,7 @@ TEST_F(CpuPoolTest, TellsWhatATextIsRefusedFor) {
   EXPECT_EQ(run(*made.pools[0], 0, 1).size(), 1u);
 }
 
-TEST_F(CpuPoolTest, LoadingThatFailsIsTold) {
+TEST_F(CpuPoolTest, ReportsFailedLoading) {
   auto load = []() -> std::unique_ptr<Engine> { fail(ErrorCode::kResource, "no memory"); };
   EXPECT_THROW(CpuPool("cpu", load, {}), Error);
 }

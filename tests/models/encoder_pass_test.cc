@@ -132,10 +132,10 @@ TEST_P(EncoderPassGolden, GivesThemInPieces) {
   const std::unique_ptr<Engine> engine = cores(model, 1);
   const PieceNeeds needs = piece_needs(
       [&](const std::shared_ptr<Accelerator>& gpu) { EncoderPass(engine->model(), gpu, kLimits); });
-  EXPECT_GT(needs.values, needs.least_piece) << "one piece does not hold all values";
+  EXPECT_GT(needs.values, needs.min_piece) << "one piece does not hold all values";
   EncoderPass pass(
       engine->model(),
-      std::make_shared<VirtualAccelerator>(VirtualOptions{.allocation_bytes = needs.least_piece}),
+      std::make_shared<VirtualAccelerator>(VirtualOptions{.allocation_bytes = needs.min_piece}),
       kLimits);
   EXPECT_TRUE(same_bits(golden_rows(*engine, model, 64), pass_rows(model, pass, 3, 1)));
 }

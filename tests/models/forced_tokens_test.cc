@@ -106,7 +106,7 @@ class ForcedTokens : public SchedulerTest {
       EXPECT_EQ(finish, expected.finish);
     }
   }
-  static uint32_t most_in_step(const std::vector<Scheduler::Turn>& turns) {
+  static uint32_t max_in_step(const std::vector<Scheduler::Turn>& turns) {
     uint32_t most = 0;
     for (const Scheduler::Turn& turn : turns) {
       if (turn.decodes) most = std::max(most, turn.tokens);
@@ -142,7 +142,7 @@ TEST_F(ForcedTokens, OneStepComputesThem) {
     size_t results = 0;
     std::vector<Result> all;
     while (scheduler_->step()) {
-      most = std::max(most, most_in_step(scheduler_->last_turns()));
+      most = std::max(most, max_in_step(scheduler_->last_turns()));
       const std::vector<Result> got = read(asked);
       results = std::max(results, got.size());
       std::ranges::copy(got, std::back_inserter(all));
@@ -274,7 +274,7 @@ TEST_F(ForcedTokens, ATextIsTheSameThoughItLosesItsPages) {
   }
 }
 
-TEST_F(ForcedTokens, WhoIsCancelledGetsNoMore) {
+TEST_F(ForcedTokens, CancelledRequestsGetNoMoreTokens) {
   start(large());
   const Asked asked = ask(in(kRecords), 100);
   for (int i = 0; i < 3; ++i) scheduler_->step();
@@ -289,7 +289,7 @@ TEST_F(ForcedTokens, WhoIsCancelledGetsNoMore) {
   EXPECT_EQ(engine_->pool().available(), engine_->pool().page_count());
 }
 
-TEST_F(ForcedTokens, NobodyHasASecondTokenWhereAnotherWouldHaveNone) {
+TEST_F(ForcedTokens, EverySequenceGetsATokenBeforeForcedOnesAreAdded) {
   SchedulerOptions options;
   options.step_tokens = 12;
   options.min_chunk = 2;
@@ -306,7 +306,7 @@ TEST_F(ForcedTokens, NobodyHasASecondTokenWhereAnotherWouldHaveNone) {
   while (scheduler_->step()) {
     EXPECT_LE(step_tokens(), 12u);
     EXPECT_EQ(watch.look(*scheduler_, false), "");
-    most = std::max(most, most_in_step(scheduler_->last_turns()));
+    most = std::max(most, max_in_step(scheduler_->last_turns()));
     for (const Scheduler::Turn& turn : scheduler_->last_turns()) EXPECT_GT(turn.tokens, 0u);
   }
   EXPECT_GT(most, 1u);
@@ -344,7 +344,7 @@ TEST_F(ForcedTokens, TheyTakeNoMoreTimeThanAChunkOfAPrompt) {
 }
 
 // The prompt's rows are expanded and later ones are not, however many tokens a step has.
-TEST_F(ForcedTokens, OfAModelWithLatentsTheyAreTheSame) {
+TEST_F(ForcedTokens, AreTheSameWithLatents) {
   file_ = parse_gguf(tiny_deepseek2(shape()), "tiny");
   EngineOptions expanding = large();
   expanding.expand = {.tail = 64, .step = 64};
@@ -353,7 +353,7 @@ TEST_F(ForcedTokens, OfAModelWithLatentsTheyAreTheSame) {
     const Request request = in(kRecords, prompt);
     const Asked asked = ask(request);
     uint32_t most = 0;
-    while (scheduler_->step()) most = std::max(most, most_in_step(scheduler_->last_turns()));
+    while (scheduler_->step()) most = std::max(most, max_in_step(scheduler_->last_turns()));
     EXPECT_GT(most, 5u);
     expect_by_hand(request, read(asked));
   }
@@ -398,7 +398,7 @@ TEST_F(ForcedTokens, TheyAreTheSameOnAnyNumberOfThreads) {
   }
 }
 
-TEST_F(ForcedTokens, WhoseLanguageFailsEndsAlone) {
+TEST_F(ForcedTokens, AFailingGrammarEndsOnlyItsOwnRequest) {
   // One text uses up the states that the grammar's lexer may have.
   std::shared_ptr<const Grammar> grammar = pattern_grammar("[ab]*a([ab]{3}c|[ab]{40}d)");
   const auto vocabulary = VocabularyTrie::of(*tokenizer_);

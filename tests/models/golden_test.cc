@@ -24,7 +24,7 @@ namespace hearth {
 namespace {
 
 // The most groups on a shard, in plans that change between steps.
-constexpr uint32_t kMostParts = 2;
+constexpr uint32_t kMaxParts = 2;
 
 struct RunOptions {
   Isa isa = Isa::kReference;
@@ -93,7 +93,7 @@ std::vector<float> logits_of(Engine& engine, const GoldenModel& model, const Run
   std::mt19937 random(run.plan_seed);
   const EnginePlan plan = engine.plan();
   for (size_t done = 0; done < tokens.size();) {
-    if (run.plan_seed > 0) engine.set_plan(random_plan(plan, kMostParts, random));
+    if (run.plan_seed > 0) engine.set_plan(random_plan(plan, kMaxParts, random));
     size_t count = std::min(run.chunk, tokens.size() - done);
     StepRequest request{sequence.get(), tokens.subspan(done, count), Want::kAll};
     engine.step({&request, 1});
@@ -244,7 +244,7 @@ TEST_P(Golden, EveryIsaMeetsTheReferenceAndTheOthers) {
   }
 }
 
-TEST_P(Golden, PackedWeightsAreTheSameWhoeverPacksThem) {
+TEST_P(Golden, PackedWeightsDoNotDependOnThreads) {
   for (uint32_t shards : {1u, 2u}) {
     const std::unique_ptr<Engine> first = load(GetParam(), {.threads = shards, .shards = shards});
     for (uint32_t each : {2u, 5u}) {
@@ -337,7 +337,7 @@ TEST_P(Golden, BitsStayWhereEveryStepHasAnotherPlan) {
     const std::vector<float> one = run_model({.isa = isa, .threads = 2, .shards = shards});
     for (size_t chunk : compared_chunks(GetParam(), shards)) {
       RunOptions run{.isa = isa, .threads = 4, .shards = shards, .chunk = chunk};
-      run.prefill_groups = run.decode_groups = kMostParts * shards;  // copies of latents for all
+      run.prefill_groups = run.decode_groups = kMaxParts * shards;  // copies of latents for all
       run.plan_seed = 1 + static_cast<uint32_t>(chunk);
       EXPECT_TRUE(same_bits(one, run_model(run))) << shards << " shards, " << chunk;
     }

@@ -111,7 +111,7 @@ TEST_F(GpuDeviceTest, GivesTheBitsOfTheCores) {
 }
 
 // The bound is 2 (128 + 3) 2^-24, for the feed-forward layer's columns.
-TEST_F(GpuDeviceTest, TellsHowFarBf16SumsAreApart) {
+TEST_F(GpuDeviceTest, SaysHowFarBf16SumsAreApart) {
   EXPECT_EQ(bits_beside_cores(spec_, Isa::kAvx512Bf16), "");
   for (WeightSpec& weight : spec_.weights) {
     if (weight.is_matrix()) weight.packed.kind = PackKind::kBF16;

@@ -235,7 +235,7 @@ TEST(ModelGraph, PartialSumsAlternateWhereGroupsMeetOnceAReduce) {
 }
 
 // Every barrier in lockstep is one of all groups, and no flag is posted.
-TEST(ModelGraph, InLockstepEveryBarrierIsAMeeting) {
+TEST(ModelGraph, EveryLockstepBarrierIsAMeeting) {
   for (uint32_t groups : {1u, 2u, 4u}) {
     Plan plan = even_plan(Phase::kDecode, 4, 2, groups, 4);
     plan.sync = GroupSync::kLockstep;

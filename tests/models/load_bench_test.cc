@@ -28,8 +28,8 @@ class LoadBenchTest : public testing::Test {
   LoadBenchTest() : model_(tiny_model(TinyShape{})) {
     options_.context = 64;
     hooks_.progress = [this](uint64_t bytes, std::string_view doing) {
-      rises_ = rises_ && bytes >= told_;
-      told_ = bytes;
+      rises_ = rises_ && bytes >= reported_;
+      reported_ = bytes;
       doing_ = doing;
     };
     hooks_.note = [this](const std::string& text) { notes_.push_back(text); };
@@ -52,7 +52,7 @@ class LoadBenchTest : public testing::Test {
   LoadHooks hooks_;
   std::vector<std::string> notes_;
   std::string doing_;
-  uint64_t told_ = 0, planned_ = 0, weights_ = 0;
+  uint64_t reported_ = 0, planned_ = 0, weights_ = 0;
   uint32_t loads_ = 0, shards_ = 0;
   bool rises_ = true;
 };
@@ -74,7 +74,7 @@ TEST_F(LoadBenchTest, LoadsAndCopiesTakeTurns) {
   EXPECT_EQ(loads_, 3u);
   EXPECT_TRUE(notes_.empty()) << notes_[0];
   EXPECT_TRUE(rises_);
-  EXPECT_EQ(told_, model_.source.file_bytes() + 6 * result.file_bytes);
+  EXPECT_EQ(reported_, model_.source.file_bytes() + 6 * result.file_bytes);
   EXPECT_EQ(doing_, "3 of 3");
 }
 
@@ -100,14 +100,14 @@ TEST_F(LoadBenchTest, AnInterruptKeepsWholePairs) {
   EXPECT_TRUE(run(Machine::invented(1, 1), 5).repetitions.empty()) << "it stays interrupted";
 }
 
-TEST_F(LoadBenchTest, TellsWhereThePageCacheIsTooSmall) {
+TEST_F(LoadBenchTest, ReportsAPageCacheThatIsTooSmall) {
   Machine machine = Machine::invented(1, 1);
   machine.memory_available = model_.source.file_bytes();
   LoadBench bench(model_, Isa::kReference, hooks_);
   bench.read_through(machine);
   ASSERT_EQ(notes_.size(), 1u);
   EXPECT_NE(notes_[0].find("may drop out of the page cache"), std::string::npos) << notes_[0];
-  EXPECT_EQ(told_, 0u) << "it was read nevertheless";
+  EXPECT_EQ(reported_, 0u) << "it was read nevertheless";
 }
 
 // The copy has every byte of every matrix, in one place. The table is larger than a task.

@@ -16,7 +16,7 @@ using Logits = std::vector<std::vector<float>>;
 
 // Returns the logits of a long prompt in steps of several sizes, and of tokens after it. The tokens
 // come alone, and beside a short sequence and the last tokens of a prompt of one span.
-Logits logits_of(const ModelSource& file, const EngineOptions& options, size_t most_rows = 400) {
+Logits logits_of(const ModelSource& file, const EngineOptions& options, size_t max_rows = 400) {
   const uint32_t prompt_length = options.expand.step > 0 ? kLong : 0;
   auto engine = tiny_engine(file, options);
   std::mt19937 random(3);
@@ -32,7 +32,7 @@ Logits logits_of(const ModelSource& file, const EngineOptions& options, size_t m
   engine->prefill(*beside, all.first(kShort));
   keep(0);
   for (size_t done = 0; done < kLong;) {
-    size_t count = std::min<size_t>(kLong - done, done % 3 == 0 ? most_rows : 61);
+    size_t count = std::min<size_t>(kLong - done, done % 3 == 0 ? max_rows : 61);
     engine->prefill(*sequence, all.subspan(done, count));
     keep(0);
     done += count;
@@ -74,23 +74,27 @@ void expect_threads_share(uint32_t head_dim, uint32_t window, KvType type, uint3
 }
 
 // The window ends within a span.
-TEST(LongContext, ThreadsThatShareItDoNotChangeIt) {
+TEST(LongContext, BitsDoNotDependOnThreads) {
   for (uint32_t window : {0u, 700u}) expect_threads_share(32, window, KvType::kF16, 1);
 }
 
-TEST(LongContext, NorWhereTwoHeadsAreAGranule) { expect_threads_share(16, 0, KvType::kQ8_0, 1); }
+TEST(LongContext, BitsDoNotDependOnThreadsWithTwoHeadsAGranule) {
+  expect_threads_share(16, 0, KvType::kQ8_0, 1);
+}
 
-TEST(LongContext, NorOnTwoShards) { expect_threads_share(32, 700, KvType::kQ8_0, 2); }
+TEST(LongContext, BitsDoNotDependOnThreadsOnTwoShards) {
+  expect_threads_share(32, 700, KvType::kQ8_0, 2);
+}
 
 // There are heads enough for two tasks.
-TEST(LongContext, NorThatOfLatents) {
+TEST(LongContext, BitsOfLatentsDoNotDependOnThreads) {
   ModelSource file = parse_gguf(tiny_deepseek2({.heads = 40}), "tiny");
   expect_threads_share(file, KvType::kF16, 1);
   expect_threads_share(file, KvType::kQ8_0, 2);
 }
 
 // Most of the prompt's rows are expanded, in tasks of several tiles and over several spans.
-TEST(LongContext, NorThatOfExpandedLatents) {
+TEST(LongContext, BitsOfExpandedLatentsDoNotDependOnThreads) {
   ModelSource file = parse_gguf(tiny_deepseek2({.heads = 5}), "tiny");
   for (KvType type : {KvType::kF16, KvType::kQ8_0}) {
     EngineOptions options = options_for(type, 1, 1);

@@ -176,7 +176,7 @@ TEST(PassOrder, ListsAreSoundForRingsOfEveryLength) {
   for (const bool latents : {false, true}) {
     for_each_placing([&](uint32_t shards, ExpertCut cut) {
       const Streamed model(latents, shards, cut);
-      for (uint32_t ring = kLeastRing; ring <= model.pieces(); ring += kRings) {
+      for (uint32_t ring = kMinRing; ring <= model.pieces(); ring += kRings) {
         if (testing::Test::HasFailure()) return;
         for (const uint32_t queues : {1u, 2u}) {
           if (!all_streams() && queues != 1 + (ring + shards) % 2) continue;
@@ -270,7 +270,7 @@ CommandList begun_behind(CommandList list, size_t copy, size_t command) {
   return list;
 }
 
-TEST(PassOrder, ABerthThatIsTakenACommandTooEarlyIsTold) {
+TEST(PassOrder, ReportsABerthThatIsReusedTooEarly) {
   uint32_t count = 0;
   for (const uint32_t ring : {2u, 3u, 7u}) {
     const Streamed model(false, 2, ExpertCut::kCut);
@@ -295,7 +295,7 @@ TEST(PassOrder, ABerthThatIsTakenACommandTooEarlyIsTold) {
   EXPECT_GT(count, 50u);
 }
 
-TEST(PassOrder, AStageAheadOfItsCopyIsTold) {
+TEST(PassOrder, ReportsAStageAheadOfItsCopy) {
   const Streamed model(false, 2, ExpertCut::kSpread);
   const auto kept = model.kept_lists(plan_of(4), 2);
   uint64_t arrived = 0;
@@ -378,7 +378,7 @@ class PassSeeds : public testing::Test {
   // The seeds take rings of every length in turn.
   StreamPlan plan(uint32_t seed) const {
     const auto placings = static_cast<uint32_t>(cores_.size());
-    return with_ring(kLeastRing + seed / placings % (placed(seed).pieces - 1));
+    return with_ring(kMinRing + seed / placings % (placed(seed).pieces - 1));
   }
   static StreamPlan with_ring(uint32_t ring) {
     StreamPlan plan = plan_of(ring);
@@ -445,7 +445,7 @@ class HastyAccelerator : public VirtualAccelerator {
 
 // Copies do not wait for their berth, or products do not wait for their copies. Memory that was not
 // written is NaN.
-TEST_F(PassSeeds, ShowHaste) {
+TEST_F(PassSeeds, HastyCommandsChangeTheResult) {
   for (const uint32_t queue : {0u, kCopyQueue}) {
     uint32_t shown = 0;
     for (uint32_t seed = 0; seed < 100; ++seed) {

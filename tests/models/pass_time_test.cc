@@ -110,7 +110,7 @@ TEST_F(PassTimeTest, BerthsLetCopiesRunAhead) {
   EXPECT_LE(many, two + 1e-12);
 }
 
-TEST_F(PassTimeTest, TimeIsTheSameWhoeverAsks) {
+TEST_F(PassTimeTest, ClockAndTableAgree) {
   const MeasuredAccelerator gpu = described(1e7, 1e9);
   PassClock clock(target_.target(), gpu, plan(2));
   const PassFigures first = clock.figures(100, 64), again = clock.figures(100, 64);

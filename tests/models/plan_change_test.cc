@@ -46,13 +46,13 @@ class PlanChange : public testing::Test {
 
 // Runs two sequences in steps of 1 to 40 tokens; the second shares the first one's pages. Returns
 // the logits at the ends of all steps. With `random` every step has another plan.
-std::vector<float> run(Engine& engine, uint32_t most_parts, std::mt19937* random) {
+std::vector<float> run(Engine& engine, uint32_t max_parts, std::mt19937* random) {
   std::mt19937 lengths(11);
   const EnginePlan first = engine.plan();
   auto one = engine.new_sequence(), two = engine.new_sequence();
   std::vector<float> rows;
   for (int step = 0; step < 24; ++step) {
-    if (random) engine.set_plan(random_plan(first, most_parts, *random));
+    if (random) engine.set_plan(random_plan(first, max_parts, *random));
     std::vector<int32_t> tokens(1 + (step % 3 == 0 ? lengths() % 14 : 0));
     for (int32_t& token : tokens) token = static_cast<int32_t>(lengths() % 80);
     const StepRequest requests[] = {{one.get(), tokens, Want::kLast},
@@ -80,11 +80,11 @@ TEST_F(PlanChange, EveryStepMayHaveAnother) {
       // The engine begins with as many groups as it will have later, so that it has as many copies
       // of latents.
       std::unique_ptr<Engine> engine = load(file, options_with(shards, shards == 1 ? 3 : 4));
-      const uint32_t most_parts = shards == 1 ? 3 : 2;
-      const std::vector<float> expected = run(*engine, most_parts, nullptr);
+      const uint32_t max_parts = shards == 1 ? 3 : 2;
+      const std::vector<float> expected = run(*engine, max_parts, nullptr);
       for (uint32_t seed = 1; seed <= 3; ++seed) {
         std::mt19937 random(seed);
-        EXPECT_TRUE(same_bits(run(*engine, most_parts, &random), expected)) << seed;
+        EXPECT_TRUE(same_bits(run(*engine, max_parts, &random), expected)) << seed;
       }
     }
   }
@@ -139,7 +139,7 @@ TEST_F(PlanChange, MemoryFollowsThePlan) {
   EXPECT_EQ(engine->memory().total(), before.total());
 }
 
-TEST_F(PlanChange, WhatWouldMoveSomethingIsRefused) {
+TEST_F(PlanChange, RefusesPlansThatWouldMoveWeightsOrThreads) {
   std::unique_ptr<Engine> engine = load(tiny_llama(TinyShape{}), options_with(2, 2));
   const EnginePlan first = engine->plan();
   const std::string anew = " differ from those the engine was loaded with: load the model again";

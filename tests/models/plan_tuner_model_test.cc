@@ -33,8 +33,8 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   const EnginePlan before = engine_->plan();
   Tuned tuned;
   bool whole = false;
-  std::vector<TuneProgress> told;
-  hooks_.progress = [&](const TuneProgress& at) { told.push_back(at); };
+  std::vector<TuneProgress> reported;
+  hooks_.progress = [&](const TuneProgress& at) { reported.push_back(at); };
   const Plan chosen =
       PlanTuner(*engine_, *timer_, hooks_).tune(Phase::kDecode, candidates_, 4, &tuned, &whole);
   EXPECT_TRUE(whole);
@@ -48,9 +48,9 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
     EXPECT_GT(trial.cost.low, 0) << "three pairs at least";
   }
   ASSERT_EQ(tuned.phases.size(), 1u);
-  EXPECT_EQ(tuned.phases[0].trials, told.size());
-  EXPECT_GE(told.size(), 9u);
-  EXPECT_LE(told.size(), 12u);
+  EXPECT_EQ(tuned.phases[0].trials, reported.size());
+  EXPECT_GE(reported.size(), 9u);
+  EXPECT_LE(reported.size(), 12u);
   // The chosen plan is the default, or certainly saves at least 1 %.
   if (chosen.groups == before.decode.groups) {
     EXPECT_EQ(tuned.phases[0].cost, TimeRatio());
@@ -105,7 +105,7 @@ TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
   EXPECT_EQ(tune(stays, {}).second.size(), 1u) << "the default is one group";
 }
 
-TEST_F(PlanTunerTest, WhoStopsItLosesOnePlan) {
+TEST_F(PlanTunerTest, StoppingLosesOnePlan) {
   Tuned tuned;
   bool whole = true;
   hooks_.stop = [&](double) { return saved_ == 1; };

@@ -137,7 +137,7 @@ TEST(PredictedModel, CountsStates) {
 TEST(PredictedModel, CountsLatents) {
   for (uint32_t rank : {0u, 40u}) {
     expect_predicted(
-        parse_gguf(latent_source({.layers = 2, .heads = 8, .query_rank = rank}).gguf(), "zeros"),
+        parse_gguf(latent_source({.layers = 2, .heads = 8, .q_lora_rank = rank}).gguf(), "zeros"),
         {{1, 1, 1}, {2, 1, 2}, {4, 2, 1}, {2, 2, 2}, {4, 2, 4}});
   }
 }

@@ -95,7 +95,7 @@ Shape drawn_shape(std::mt19937& random) {
   shape.kv = static_cast<KvType>(random() % kKvTypes);
   shape.expand = {.tail = draw(random, 0, 300), .step = draw(random, 0, 200)};
   shape.copies = draw(random, 1, 2);
-  shape.plan = {.rows = draw(random, kLeastPassRows, kLongestDrawn),
+  shape.plan = {.rows = draw(random, kMinPassRows, kLongestDrawn),
                 .pages = draw(random, pages_for(kLongestDrawn), 40),
                 .kept = draw(random, 0, 3),
                 .berths = draw(random, 1, 4),
@@ -190,10 +190,10 @@ Outcome streamed(const GoldenModel& model, const Shape& shape, const std::vector
                  const std::function<std::shared_ptr<Accelerator>()>& open) {
   const std::unique_ptr<Engine> engine = cores(model.path, shape);
   auto sequences = begin_texts(*engine, texts);
-  Told ends;
+  Notices ends;
   Streamer streamer(
       [&] { return std::make_unique<PrefillPass>(engine->pass_target(), open(), shape.plan); },
-      {.threshold = 1, .on_done = [&] { ends.tell(); }});
+      {.threshold = 1, .on_done = [&] { ends.notify(); }});
   for (size_t t = 0; t < texts.size(); ++t) {
     const std::span<const int32_t> tokens = texts[t].tokens;
     const uint32_t from = sequences[t]->length();
@@ -386,11 +386,11 @@ TEST(PrefillPassPieces, GiveTheBitsOfTheCores) {
       const PieceNeeds needs = piece_needs([&](const std::shared_ptr<Accelerator>& gpu) {
         PrefillPass(engine->pass_target(), gpu, shape.plan);
       });
-      EXPECT_GT(needs.values, needs.least_piece) << "one piece does not hold all values";
+      EXPECT_GT(needs.values, needs.min_piece) << "one piece does not hold all values";
       const std::vector<Text> texts = texts_of(model, 3);
       expect_same(by_cores(model, shape, texts), streamed(model, shape, texts, [&] {
                     return std::make_shared<VirtualAccelerator>(
-                        VirtualOptions{.seed = compared, .allocation_bytes = needs.least_piece});
+                        VirtualOptions{.seed = compared, .allocation_bytes = needs.min_piece});
                   }));
     }
   }

@@ -87,7 +87,7 @@ void expect_shapes_work(const ProfileSummary& summary, uint64_t steps, uint64_t 
   EXPECT_EQ(rows["logits"].calls, steps);
 }
 
-TEST(ProfiledModel, WorkIsThatOfTheShapeWhoeverDoesIt) {
+TEST(ProfiledModel, WorkDoesNotDependOnThreadsAndGroups) {
   for (auto [threads, shards, prefill, decode] : std::vector<std::array<uint32_t, 4>>{
            {1, 1, 1, 1}, {2, 1, 2, 1}, {4, 1, 3, 4}, {2, 2, 1, 2}, {4, 2, 2, 4}}) {
     SCOPED_TRACE(std::to_string(prefill) + " groups, then " + std::to_string(decode));

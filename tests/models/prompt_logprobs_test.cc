@@ -167,7 +167,7 @@ TEST_F(PromptLogprobs, ComeOnceForAllChoices) {
   }
 }
 
-TEST_F(PromptLogprobs, OfAPromptAloneEndIt) {
+TEST_F(PromptLogprobs, APromptWithoutGenerationEndsWithItsLogprobs) {
   start(scoring(large()));
   for (uint32_t length : {2u, 64u, 150u}) {
     const Request request = prompt_alone(length);
@@ -205,7 +205,7 @@ TEST_F(PromptLogprobs, APromptAloneOfWhichNothingIsAskedOnlyFillsTheCache) {
   }
 }
 
-TEST_F(PromptLogprobs, WhoIsCancelledWithinThePromptIsGone) {
+TEST_F(PromptLogprobs, CancellingWithinThePromptEndsTheRequest) {
   SchedulerOptions options;
   options.step_tokens = 10;
   start(scoring(large()), options);
@@ -238,7 +238,7 @@ TEST_F(PromptLogprobs, AClientThatDoesNotReadHoldsUpItself) {
   expect_scores(scores_of(results), alone.scores);
 }
 
-TEST_F(PromptLogprobs, WhatCannotBeServedIsRefused) {
+TEST_F(PromptLogprobs, RefusesInvalidRequests) {
   start(scoring(large()));
   auto refused = [&](const auto& change) {
     Request request = scored(100, 1);

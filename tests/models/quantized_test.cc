@@ -86,7 +86,7 @@ TEST_P(Quantized, HasTheBitsOfTheFileWithAnyThreads) {
 }
 
 // No file has this type. A row's bits do not depend on the cut of rows into shards and panels.
-TEST_P(Quantized, ToFp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
+TEST_P(Quantized, Fp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
   const GoldenModel model = golden(GetParam());
   const ModelSource source = open_model_source(model.path);
   const ModelSpec spec = make_spec(source, WeightPolicy{DType::kF8E4M3});
@@ -107,7 +107,7 @@ TEST_P(Quantized, ToFp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
 
 // A shard with some columns of a matrix still fits whole rows, with the importance of all their
 // columns.
-TEST_P(Quantized, ToFp8ByWhatColumnsCountIsNearOnTwoShards) {
+TEST_P(Quantized, Fp8WithImportanceIsNearOnTwoShards) {
   const GoldenModel model = golden(GetParam());
   const ModelSource source = open_model_source(model.path);
   const auto all = [](std::string_view) { return true; };
@@ -136,7 +136,7 @@ TEST_P(Quantized, In8BitsIsNearItsFloats) {
 }
 
 // The file names the importance matrix, and has the bits of a model loaded with it.
-TEST_P(Quantized, ByWhatColumnsCountHasTheBitsOfTheFile) {
+TEST_P(Quantized, ImportanceGivesTheBitsOfTheFile) {
   const GoldenModel model = golden(GetParam());
   const ModelSource source = open_model_source(model.path);
   const auto all = [](std::string_view) { return true; };
@@ -183,7 +183,7 @@ TEST_P(QuantizedFolder, HasTheBitsOfTheFile) {
 }
 
 // The entries use GGUF's names of tensors.
-TEST(QuantizedFolders, ByWhatColumnsCountHasTheBitsOfTheFile) {
+TEST(QuantizedFolders, ImportanceGivesTheBitsOfTheFile) {
   const GoldenModel model = golden("hf-qwen3moe-bf16");
   const ModelSource source = open_model_source(model.path);
   const auto all = [](std::string_view) { return true; };
@@ -209,10 +209,10 @@ TEST_P(DecodedFolder, IsNearTheReference) {
   WeightPolicy policy{DType::kQ8_0};
   policy.decode = true;
   const auto has_codes = [](const SourceTensor& tensor) { return tensor.has_codes(); };
-  const auto tells = [](const std::string& note) {
+  const auto names_it = [](const std::string& note) {
     return note.find("rounds a second time") != std::string::npos;
   };
-  EXPECT_EQ(std::ranges::any_of(weight_policy_notes(make_spec(source, policy)).warnings, tells),
+  EXPECT_EQ(std::ranges::any_of(weight_policy_notes(make_spec(source, policy)).warnings, names_it),
             std::ranges::any_of(source.tensors(), has_codes));
   const ModelSource file = written(source, policy, 2);
   const std::vector<float> rows = rows_of(file, make_spec(file), model, 2, 1);
@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(Models, DecodedFolder,
                                          "hf-deepseek3-packed4"),
                          test_name);
 
-TEST(QuantizedFile, WhatIsQuantisedStays) {
+TEST(QuantizedFile, QuantizedWeightsKeepTheirType) {
   const GoldenModel model = golden("llama-q4_0");
   const ModelSource source = open_model_source(model.path);
   const WeightPolicy policy{DType::kQ8_0};

@@ -9,9 +9,9 @@
 
 namespace hearth {
 
-// Returns a plan over the shards of `now`. It has one group on all shards, or up to `most_parts`
+// Returns a plan over the shards of `now`. It has one group on all shards, or up to `max_parts`
 // groups on each. The members are drawn at random; some rest.
-inline Plan random_plan(const Plan& now, uint32_t most_parts, std::mt19937& random) {
+inline Plan random_plan(const Plan& now, uint32_t max_parts, std::mt19937& random) {
   Plan plan = now;
   plan.groups.clear();
   plan.sync = random() % 4 == 0 ? GroupSync::kLockstep : GroupSync::kAsync;
@@ -21,7 +21,7 @@ inline Plan random_plan(const Plan& now, uint32_t most_parts, std::mt19937& rand
     plan.groups.push_back({{}, {0, shards, 0, 1}});
   } else {
     for (uint32_t s = 0; s < shards; ++s) {
-      const uint32_t more = random() % (std::min(most_parts - 1, left) + 1);
+      const uint32_t more = random() % (std::min(max_parts - 1, left) + 1);
       left -= more;
       for (uint32_t part = 0; part <= more; ++part) {
         plan.groups.push_back({{}, {s, s + 1, part, more + 1}});
@@ -40,10 +40,10 @@ inline Plan random_plan(const Plan& now, uint32_t most_parts, std::mt19937& rand
   return plan;
 }
 
-inline EnginePlan random_plan(const EnginePlan& now, uint32_t most_parts, std::mt19937& random) {
+inline EnginePlan random_plan(const EnginePlan& now, uint32_t max_parts, std::mt19937& random) {
   EnginePlan plan = now;
-  plan.prefill = random_plan(now.prefill, most_parts, random);
-  plan.decode = random_plan(now.decode, most_parts, random);
+  plan.prefill = random_plan(now.prefill, max_parts, random);
+  plan.decode = random_plan(now.decode, max_parts, random);
   plan.decode.max_rows = 1 + random() % 8;
   return plan;
 }

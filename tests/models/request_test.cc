@@ -149,7 +149,7 @@ TEST_F(RequestTest, EndsWhereTheContextIsFull) {
   EXPECT_EQ(results.back().finish, Finish::kContext);
 }
 
-TEST_F(RequestTest, ACancelledOneGivesWhatWasHeldBack) {
+TEST_F(RequestTest, CancellingFlushesHeldBackText) {
   Request request = says("ab");
   request.stops = {"abax"};
   auto stream = std::make_shared<ResultStream>(64);
@@ -194,7 +194,7 @@ TEST_F(RequestTest, LogitsThatAreNoNumbersFailIt) {
   EXPECT_EQ(statistics_.generated_tokens, 0u);
 }
 
-TEST_F(RequestTest, WhatPadsTheTableIsNeverSampled) {
+TEST_F(RequestTest, PaddingTokensAreNeverSampled) {
   Request request = says("");
   request.sampling = {};
   request.sampling.temperature = 100;
@@ -211,7 +211,7 @@ TEST_F(RequestTest, WhatPadsTheTableIsNeverSampled) {
   }
 }
 
-TEST_F(RequestTest, WhatCannotBeServedIsRefused) {
+TEST_F(RequestTest, RefusesInvalidRequests) {
   Request good = says("ab");
   EXPECT_EQ(refused(good), "");
   auto with = [&](auto change) {

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMost = 16;
+constexpr size_t kMax = 16;
 
 std::vector<GoldenModel> all_decoders() {
   std::vector<GoldenModel> all = read_golden_set();
@@ -46,8 +46,8 @@ class RowsAtOnce : public testing::TestWithParam<GoldenModel> {};
 
 TEST_P(RowsAtOnce, HaveTheBitsOfOneAfterAnother) {
   const std::span<const int32_t> tokens = GetParam().tokens;
-  ASSERT_GT(tokens.size(), kMost + 4);
-  const size_t first = tokens.size() - kMost;
+  ASSERT_GT(tokens.size(), kMax + 4);
+  const size_t first = tokens.size() - kMax;
   const std::unique_ptr<Engine> engine = load_for_rows(GetParam());
   auto begin = [&] {
     auto sequence = engine->new_sequence(static_cast<uint32_t>(tokens.size()));
@@ -56,10 +56,10 @@ TEST_P(RowsAtOnce, HaveTheBitsOfOneAfterAnother) {
   };
   auto single = begin();
   std::vector<std::vector<float>> rows;
-  for (size_t i = 0; i < kMost; ++i) {
+  for (size_t i = 0; i < kMax; ++i) {
     rows.push_back(row_behind(*engine, *single, tokens.subspan(first + i, 1)));
   }
-  for (size_t count : {size_t{3}, size_t{5}, kMost - 1}) {
+  for (size_t count : {size_t{3}, size_t{5}, kMax - 1}) {
     auto sequence = begin();
     EXPECT_TRUE(
         same_bits(rows[count - 1], row_behind(*engine, *sequence, tokens.subspan(first, count))));

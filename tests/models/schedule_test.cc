@@ -24,7 +24,7 @@ constexpr int kEngines = 13, kSchedules = 50;
 #endif
 
 constexpr uint32_t kContext = 192;
-constexpr uint32_t kMostChoices = 4;
+constexpr uint32_t kMaxChoices = 4;
 
 struct Dish {
   Request request;
@@ -69,7 +69,7 @@ class Menu {
       return request;
     }
     request.max_tokens = random_() % 8 == 0 ? 0 : 1 + random_() % 24;
-    const uint32_t more = kMostChoices - (request.prompt_logprobs ? 2 : 1);
+    const uint32_t more = kMaxChoices - (request.prompt_logprobs ? 2 : 1);
     request.choices = random_() % 3 == 0 ? 2 + random_() % more : 1;
     // A request without log-probabilities is served from the highest logits of a row.
     request.logprobs = random_() % 2 == 0;
@@ -173,7 +173,7 @@ double Schedule::time() {
 
 void Schedule::arrive() {
   if (clients_.empty() || one_in(2)) {
-    uint32_t capacity = kMostChoices + (one_in(2) ? random_() % 4 : random_() % 60);
+    uint32_t capacity = kMaxChoices + (one_in(2) ? random_() % 4 : random_() % 60);
     clients_.push_back(std::make_unique<Client>());
     clients_.back()->stream = std::make_shared<ResultStream>(capacity);
   }
@@ -342,7 +342,7 @@ void Schedule::check_end(uint64_t evicted_before) {
     ASSERT_EQ(states->free_places(), states->places());
     ASSERT_EQ(states->free_count() + states->kept_count(), states->slots())
         << "a state slot is lost";
-    ASSERT_LE(states->kept_count(), states->most_kept());
+    ASSERT_LE(states->kept_count(), states->max_kept());
     ASSERT_EQ(statistics_.kept_states, states->kept_count());
     happened_.kept_states += states->kept_count();
   }

@@ -25,7 +25,7 @@ class ScheduleTunerTest : public TunerTest {
       for (const TunedProduct& product : tuned_.products) {
         const ScheduleEntry& entry = product.entry;
         if (entry.product != one.use.shape || entry.schedule.is_default()) continue;
-        if (std::ranges::count(one.rows, entry.most_rows) == 0) continue;
+        if (std::ranges::count(one.rows, entry.max_rows) == 0) continue;
         parts.push_back(entry.schedule.k_parts);
       }
       if (parts.empty()) continue;
@@ -76,7 +76,7 @@ TEST_F(ScheduleTunerTest, RowsBelongToThePhaseThatTheirStepsRunUnder) {
   EXPECT_EQ(rows_of(Phase::kPrefill), (std::set<uint32_t>{30}));
 }
 
-TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
+TEST_F(ScheduleTunerTest, FoundSchedulesAreOnTheMenuAndGain) {
   std::vector<double> attention;
   hooks_.progress = [&](const TuneProgress& at) {
     EXPECT_LT(at.done, at.all);
@@ -123,7 +123,7 @@ TEST_F(ScheduleTunerTest, WhatIsFoundIsOnTheMenuAndGainsForCertain) {
 }
 
 // The gain of products is measured by steps. Where no product has a schedule, nothing is timed.
-TEST_F(ScheduleTunerTest, WhatAttentionGainsIsNoProducts) {
+TEST_F(ScheduleTunerTest, GainsOfAttentionAreNotCreditedToProducts) {
   for (const ProductCase& one : product_cases(*engine_, cases_)) {
     for (uint32_t rows : one.rows) tuned_.products.push_back({{one.use.shape, rows, {}}, {}, 1});
   }
@@ -134,7 +134,7 @@ TEST_F(ScheduleTunerTest, WhatAttentionGainsIsNoProducts) {
   for (const TunedStep& step : tuned_.steps) EXPECT_EQ(step.trials, 0u);
 }
 
-TEST_F(ScheduleTunerTest, WhoStopsItLosesTheProductThatItIsAt) {
+TEST_F(ScheduleTunerTest, StoppingLosesTheProductUnderWay) {
   hooks_.stop = [&](double) { return saved_ == 2; };
   EXPECT_FALSE(tune());
   const std::vector<TunedProduct> before = tuned_.products;
@@ -222,7 +222,7 @@ class JointTunerTest : public TunerTest {
     std::set<uint32_t> threads;
     for (const TunedProduct& product : tuned_.products) {
       threads.insert(product.entry.product.threads);
-      EXPECT_LE(product.entry.most_rows, 16u) << "prefill's are another phase's";
+      EXPECT_LE(product.entry.max_rows, 16u) << "prefill's are another phase's";
     }
     return threads;
   }
@@ -253,7 +253,7 @@ TEST_F(JointTunerTest, BothPlansGetKernelsOfTheirOwn) {
   EXPECT_EQ(saved_, saved);
 }
 
-TEST_F(JointTunerTest, OfThreeTheBestTwoAreSearched) {
+TEST_F(JointTunerTest, SearchesTheBestTwoOfThree) {
   ASSERT_TRUE(tune(3));
   EXPECT_EQ(tuned_.joints.size(), 1u);
   EXPECT_FALSE(tuned_.products.empty());
@@ -282,7 +282,7 @@ TEST_F(JointTunerTest, ProductsOfAnotherPlanAreSetApartFromThoseInUse) {
   for (const TunedProduct& product : tuned_.others) EXPECT_EQ(product.entry.product.threads, 1u);
 }
 
-TEST_F(JointTunerTest, WhoStopsItKeepsTheProductsThatWereFound) {
+TEST_F(JointTunerTest, StoppingKeepsTheProductsFound) {
   hooks_.stop = [&](double) { return saved_ == 2; };
   EXPECT_FALSE(tune(2));
   EXPECT_FALSE(tuned_.products.empty());

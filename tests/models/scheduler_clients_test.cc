@@ -30,7 +30,7 @@ TEST_F(SchedulerTest, APlaceGoesToTheClientThatHasTheFewest) {
   for (const Asked& asked : flood) EXPECT_EQ(read(asked).size(), 40u);
 }
 
-TEST_F(SchedulerTest, TheClientOfWhomTheMostRunGivesItsPagesAway) {
+TEST_F(SchedulerTest, TheClientWithTheMostRunningRequestsGivesItsPagesAway) {
   start(small());
   Asked first = ask(from("flood", text(40, 60))), second = ask(from("flood", text(40, 60)));
   Asked polite = ask(from("polite", text(40, 60)));
@@ -44,7 +44,7 @@ TEST_F(SchedulerTest, TheClientOfWhomTheMostRunGivesItsPagesAway) {
   for (const Asked& asked : {first, second, polite}) EXPECT_EQ(read(asked).size(), 60u);
 }
 
-TEST_F(SchedulerTest, ATextIsTheSameWhoeverTakesItsPlace) {
+TEST_F(SchedulerTest, PreemptionDoesNotChangeAText) {
   SchedulerOptions options;
   options.max_running = 2;
   start(large(), options);

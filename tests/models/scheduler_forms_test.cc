@@ -74,8 +74,9 @@ class SchedulerFormsTest : public SchedulerTest {
       return pass;
     };
     streamer_ = std::make_unique<Streamer>(
-        make, StreamerOptions{
-                  .threshold = threshold, .retry_seconds = 0, .on_done = [this] { ends_.tell(); }});
+        make, StreamerOptions{.threshold = threshold, .retry_seconds = 0, .on_done = [this] {
+                                ends_.notify();
+                              }});
     if (rule) streamer_->set_rule(*rule);
     SchedulerOptions scheduler;
     scheduler.streamer = streamer_.get();
@@ -163,7 +164,7 @@ class SchedulerFormsTest : public SchedulerTest {
   }
 
   std::unique_ptr<Streamer> streamer_;
-  Told ends_;
+  Notices ends_;
   uint64_t made_ = 0;  // made by the streamer's threads, which run one after the other
   std::string by_host_;
 };

@@ -46,7 +46,7 @@ TEST_F(SchedulerStatesTest, ATurnComputesItsOwnTokensAndAPageAtMost) {
               expect_tokens(results, tokens_alone(file_, options, request));
               EXPECT_GT(request.prompt.size() + kReply, kLength - 300u);
             });
-  EXPECT_EQ(statistics_.most_kept_states, 8u);
+  EXPECT_EQ(statistics_.max_kept_states, 8u);
   EXPECT_LE(statistics_.kept_states, 8u);
   EXPECT_GT(statistics_.kept_states, 0u);
   EXPECT_EQ(statistics_.kept_state_bytes, statistics_.kept_states * engine_->state_bytes());

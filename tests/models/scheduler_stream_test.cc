@@ -59,8 +59,8 @@ class SchedulerStreamTest : public SchedulerTest {
     streamer_ = std::make_unique<Streamer>(
         make, StreamerOptions{.threshold = how.threshold,
                               .retry_seconds = how.retry_seconds,
-                              .on_done = [this] { ends_.tell(); },
-                              .tell = [this](const std::string&) { told_.tell(); },
+                              .on_done = [this] { ends_.notify(); },
+                              .warn = [this](const std::string&) { notices_.notify(); },
                               .clock = how.clock});
     SchedulerOptions scheduler;
     scheduler.streamer = streamer_.get();
@@ -168,7 +168,7 @@ class SchedulerStreamTest : public SchedulerTest {
 
   std::unique_ptr<Streamer> streamer_;
   std::shared_ptr<FailingAccelerator> gpu_;  // the last accelerator with a fault
-  Told ends_, told_;                         // ends of passes; messages
+  Notices ends_, notices_;                   // ends of passes; messages
   std::atomic<uint64_t> made_ = 0;
   std::vector<Asked> asked_;
   std::vector<std::vector<Result>> results_;
@@ -222,7 +222,7 @@ TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresInAnyShape) {
     const uint32_t context = pages_for(options.context);
     options.kv_pages = context + random() % (3 * context);
     const Streaming how{.threshold = 16 + static_cast<uint32_t>(random() % 200),
-                        .plan = {.rows = kLeastPassRows + static_cast<uint32_t>(random() % 400),
+                        .plan = {.rows = kMinPassRows + static_cast<uint32_t>(random() % 400),
                                  .pages = context + static_cast<uint32_t>(random() % 20),
                                  .kept = static_cast<uint32_t>(random() % 4),
                                  .berths = 1 + static_cast<uint32_t>(random() % 3)},
@@ -336,7 +336,7 @@ TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
   EXPECT_EQ(gpu_->waited_seconds(), 20);
   const uint64_t unstreamed = statistics_.unstreamed_prompts;
   EXPECT_GT(unstreamed, 0u);
-  told_.wait_for(2);  // that it is left out, and that its pages are lost
+  notices_.wait_for(2);  // that it is left out, and that its pages are lost
   now = 59.9;
   streamer_->cancel(0);  // the thread looks at the clock again
   expect_eight(8);
@@ -344,7 +344,7 @@ TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
   EXPECT_EQ(made_, 1u);
   now = 60;
   streamer_->cancel(0);
-  told_.wait_for(3);
+  notices_.wait_for(3);
   EXPECT_EQ(made_, 2u);
   expect_eight(16);
   EXPECT_GT(statistics_.streamed_prompts, 0u);
@@ -354,7 +354,7 @@ TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
 
 // The pages of the only context are lost with the GPU. The text cannot be computed, and its client
 // gets the reason.
-TEST_F(SchedulerStreamTest, AnEndIsToldWhereLostPagesLeaveTooFew) {
+TEST_F(SchedulerStreamTest, RequestsFailWhereLostPagesLeaveTooFew) {
   const Request request = text(150, 4);
   start_streaming(small(), {.fault = {FaultKind::kLost, 3}});
   ask_all({request});

@@ -146,12 +146,12 @@ TEST_F(SchedulerTest, ChoicesShareThePromptAndDifferBySeed) {
   }
 }
 
-TEST_F(SchedulerTest, AStreamIsToldOnceAStep) {
+TEST_F(SchedulerTest, NotifiesAStreamOnceAStep) {
   start(large());
   auto stream = std::make_shared<ResultStream>(1024), other = std::make_shared<ResultStream>(1024);
-  int told = 0, told_other = 0;
-  stream->set_on_results([&] { ++told; });
-  other->set_on_results([&] { ++told_other; });
+  int notified = 0, notified_other = 0;
+  stream->set_on_results([&] { ++notified; });
+  other->set_on_results([&] { ++notified_other; });
   Request request = text(150, 4);
   request.choices = 3;
   Asked asked = ask(request, stream);
@@ -159,29 +159,29 @@ TEST_F(SchedulerTest, AStreamIsToldOnceAStep) {
   Asked rows = ask(request_of_rows(100), other);
   std::vector<int> results, calls;
   for (bool any = true; any;) {
-    int before = told, before_other = told_other;
+    int before = notified, before_other = notified_other;
     any = scheduler_->step();
     results.push_back(static_cast<int>(read(asked).size()));
-    EXPECT_EQ(told - before, results.back() > 0 ? 1 : 0) << results.back() << " results";
-    EXPECT_EQ(told_other - before_other, read(rows).empty() ? 0 : 1);
+    EXPECT_EQ(notified - before, results.back() > 0 ? 1 : 0) << results.back() << " results";
+    EXPECT_EQ(notified_other - before_other, read(rows).empty() ? 0 : 1);
   }
   EXPECT_GE(std::ranges::max(results), 3);
   EXPECT_EQ(std::accumulate(results.begin(), results.end(), 0), 3 * 4 + 2);
-  EXPECT_GT(told_other, 1);
+  EXPECT_GT(notified_other, 1);
 }
 
-TEST_F(SchedulerTest, AStreamIsToldHowMuchOfItsPromptWasRead) {
+TEST_F(SchedulerTest, ReportsHowMuchOfAPromptWasRead) {
   start(large());
-  ResultStream* told_of = nullptr;
-  std::vector<uint64_t> told;
+  ResultStream* notified_stream = nullptr;
+  std::vector<uint64_t> notified;
   Request request = text(300, 2);
   request.choices = 2;
   for (const bool asks : {true, false, true}) {
     auto stream = std::make_shared<ResultStream>(64);
-    told_of = stream.get();
-    told.clear();
-    stream->set_on_results([&] { told.push_back(told_of->read().tokens); });
-    request.tell_read = asks;
+    notified_stream = stream.get();
+    notified.clear();
+    stream->set_on_results([&] { notified.push_back(notified_stream->read().tokens); });
+    request.report_read = asks;
     const bool cached = statistics_.finished_choices > 0;
     ask(request, stream);
     run();
@@ -193,18 +193,18 @@ TEST_F(SchedulerTest, AStreamIsToldHowMuchOfItsPromptWasRead) {
     EXPECT_EQ(read.tokens, 300u);
     EXPECT_EQ(read.cached >= 256, cached) << "four whole pages";
     EXPECT_GT(read.seconds, 0);
-    EXPECT_TRUE(std::ranges::is_sorted(told));
-    EXPECT_TRUE(cached || told.front() < 300) << "it takes several steps";
+    EXPECT_TRUE(std::ranges::is_sorted(notified));
+    EXPECT_TRUE(cached || notified.front() < 300) << "it takes several steps";
   }
 }
 
-TEST_F(SchedulerTest, AStreamIsToldOfItsEndWithoutAStep) {
+TEST_F(SchedulerTest, NotifiesAStreamOfItsEndWithoutAStep) {
   start(small());
   auto stream = std::make_shared<ResultStream>(1024);
-  std::vector<size_t> told;
+  std::vector<size_t> notified;
   stream->set_on_results([&] {
-    told.push_back(0);
-    while (stream->try_pop()) ++told.back();
+    notified.push_back(0);
+    while (stream->try_pop()) ++notified.back();
     EXPECT_EQ(statistics_.finished_choices, 3u) << "it is counted already";
     EXPECT_EQ(statistics_.waiting, 0u);
   });
@@ -213,12 +213,12 @@ TEST_F(SchedulerTest, AStreamIsToldOfItsEndWithoutAStep) {
   Asked asked = ask(request, stream);
   asked.job->cancel();
   EXPECT_FALSE(scheduler_->step());
-  EXPECT_EQ(told, std::vector<size_t>{3});
+  EXPECT_EQ(notified, std::vector<size_t>{3});
   ask(text(20, 0), stream);
   ask(text(20, 0), stream);
-  stream->set_on_results([&] { told.push_back(statistics_.finished_choices); });
+  stream->set_on_results([&] { notified.push_back(statistics_.finished_choices); });
   scheduler_->end_all(Finish::kFailed, "the reason");
-  EXPECT_EQ(told, (std::vector<size_t>{3, 5}));
+  EXPECT_EQ(notified, (std::vector<size_t>{3, 5}));
 }
 
 TEST_F(SchedulerTest, MoreChoicesThanMayRunTakeTurns) {
@@ -302,7 +302,7 @@ TEST_F(SchedulerTest, AClientThatDoesNotReadHoldsUpItself) {
   EXPECT_EQ(got, 30u);
 }
 
-TEST_F(SchedulerTest, NobodyWaitsForAClientThatDoesNotRead) {
+TEST_F(SchedulerTest, AClientThatDoesNotReadHoldsUpNoOther) {
   SchedulerOptions places;
   places.max_running = 2;
   for (auto [options, scheduler] :
@@ -332,7 +332,7 @@ TEST_F(SchedulerTest, NobodyWaitsForAClientThatDoesNotRead) {
   }
 }
 
-TEST_F(SchedulerTest, WhoIsCancelledIsGoneAtTheNextStep) {
+TEST_F(SchedulerTest, CancelledRequestsAreGoneAtTheNextStep) {
   start(small());
   Request request = text(20, 0);
   request.choices = 2;
@@ -357,7 +357,7 @@ TEST_F(SchedulerTest, WhoIsCancelledIsGoneAtTheNextStep) {
   EXPECT_EQ(engine_->pool().available(), 3u);
 }
 
-TEST_F(SchedulerTest, AStepThatNobodyWaitsForIsAbandoned) {
+TEST_F(SchedulerTest, AbandonsAStepWithoutWaitingClients) {
   SchedulerOptions options;
   options.step_seconds = 0;
   std::vector<Asked> all;
@@ -409,7 +409,7 @@ TEST_F(SchedulerTest, AStepThatFailsGivesBackTheRoomItSetAside) {
   EXPECT_EQ(read(second).size(), 2u);
 }
 
-TEST_F(SchedulerTest, EndingAllEndsThoseWhoRunAndThoseWhoWait) {
+TEST_F(SchedulerTest, EndingAllEndsRunningAndWaitingRequests) {
   start(small());
   Request request = text(100, 0);
   request.choices = 3;

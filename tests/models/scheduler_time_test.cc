@@ -26,7 +26,7 @@ class SchedulerTime : public SchedulerTest {
   double now_ = 1;
 };
 
-TEST_F(SchedulerTime, ChunksFitTheTimeWhileSomeoneDecodes) {
+TEST_F(SchedulerTime, ChunksFitTheTimeWhileDecoding) {
   start(large(), options(0.0505));
   Asked talk = ask(text(20, 12));
   scheduler_->step();
@@ -53,7 +53,7 @@ TEST_F(SchedulerTime, ChunksFitTheTimeWhileSomeoneDecodes) {
   EXPECT_EQ(read(prompt).back().finish, Finish::kLength);
 }
 
-TEST_F(SchedulerTime, WhileNobodyDecodesChunksFitFourTimesTheTime) {
+TEST_F(SchedulerTime, ChunksFitFourTimesTheTimeWithoutDecoding) {
   start(large(), options(0.0206));
   Asked prompt = ask(text(500, 3));
   scheduler_->step();
@@ -73,7 +73,7 @@ TEST_F(SchedulerTime, WhileNobodyDecodesChunksFitFourTimesTheTime) {
 }
 
 // Steps with the decode plan say nothing about a prompt's speed.
-TEST_F(SchedulerTime, TheFirstChunkIsSoLargeThatItTells) {
+TEST_F(SchedulerTime, TheFirstChunkIsLargeEnoughToMeasure) {
   EngineOptions engine = large();
   engine.decode_rows = 16;
   start(engine, options(1000));
@@ -180,7 +180,7 @@ TEST_F(SchedulerTime, ResultsSayWhenTheyWereAdmittedAndBegan) {
   }
 }
 
-TEST_F(SchedulerTime, WhoEndsInTheQueueWasNeverAdmitted) {
+TEST_F(SchedulerTime, RequestsThatEndInTheQueueHaveNoAdmissionTime) {
   start(large(), options(0));
   Asked asked = ask(text(100, 3));
   asked.job->cancel();

@@ -244,7 +244,7 @@ TEST_F(ServiceTest, AnEndGivesEveryChoiceItsLastResult) {
 
 TEST_F(ServiceTest, AnIdleOneEnds) { Service service(load(), nullptr, {}); }
 
-TEST_F(ServiceTest, ALoadThatThrowsIsTold) {
+TEST_F(ServiceTest, ReportsAFailedLoad) {
   auto refuse = []() -> std::unique_ptr<Engine> { fail(ErrorCode::kResource, "no memory for it"); };
   try {
     Service service(refuse, nullptr, {});
@@ -274,7 +274,7 @@ TEST_F(ServiceTest, AStreamServesManyRequests) {
   for (auto [id, count] : received) EXPECT_EQ(count, 10u);
 }
 
-TEST_F(ServiceTest, WhatIsCancelledEnds) {
+TEST_F(ServiceTest, CancelledRequestsEnd) {
   std::mt19937 random(5);
   Service service(load(), nullptr, {});
   auto reads = std::make_shared<ResultStream>(), asleep = std::make_shared<ResultStream>(1);
@@ -291,7 +291,7 @@ TEST_F(ServiceTest, WhatIsCancelledEnds) {
 
 // The remaining client finds the place and the pages free. The figures are those of the step that
 // gave its result.
-TEST_F(ServiceTest, WhoseHandleDiesIsGoneThoughItsStreamIsOpen) {
+TEST_F(ServiceTest, DestroyingTheHandleEndsARequestWithAnOpenStream) {
   std::mt19937 random(8);
   ServiceOptions options;
   options.scheduler.max_running = 2;
@@ -328,7 +328,7 @@ TEST_F(ServiceTest, AHandleOutlivesTheService) {
 }
 
 // A client without a thread of its own. It is notified, pops, asks for more and ends itself.
-TEST_F(ServiceTest, AClientThatIsToldNeedsNoThread) {
+TEST_F(ServiceTest, ANotifiedClientNeedsNoThread) {
   struct Chat {
     std::shared_ptr<ResultStream> stream = std::make_shared<ResultStream>();
     JobHandle job;
@@ -359,7 +359,7 @@ TEST_F(ServiceTest, AClientThatIsToldNeedsNoThread) {
   EXPECT_EQ(chat->tokens, 21u);
 }
 
-TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
+TEST_F(ServiceTest, RefusesRequestsBeyondTheQueue) {
   std::mt19937 random(6);
   ServiceOptions options;
   options.max_waiting = 2;
@@ -409,14 +409,14 @@ TEST_F(ServiceTest, TooManyWhoWaitAreRefused) {
   for (const auto& stream : streams) EXPECT_EQ(read_all(*stream).size(), 3u);
 }
 
-TEST_F(ServiceTest, WhatCannotBeServedIsRefusedToItsClient) {
+TEST_F(ServiceTest, RefusesInvalidRequests) {
   Service service(load(), nullptr, {});
   EXPECT_THROW(JobHandle job = service.submit(Request{}, std::make_shared<ResultStream>()), Error);
   EXPECT_EQ(service.statistics().requests, 0u);
   EXPECT_EQ(service.engine().context(), 192u);
 }
 
-TEST_F(ServiceTest, AStepThatThrowsEndsWhatIsUnderWayAndNothingElse) {
+TEST_F(ServiceTest, AStepThatThrowsEndsRequestsUnderWayOnly) {
   std::mt19937 random(7);
   ServiceOptions options;
   std::atomic<bool> fails{true};

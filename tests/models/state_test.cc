@@ -87,7 +87,7 @@ TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
 
 // Other sequences take over a kept state to the bit, whatever they and its own sequence do
 // afterwards. Its own sequence can return to it.
-TEST_P(StateGolden, WhatIsKeptGivesTheSameBits) {
+TEST_P(StateGolden, KeptStatesGiveTheSameBits) {
   ModelSource file = open_model_source(GetParam().path);
   const std::unique_ptr<Engine> engine = state_engine(file, 4);
   std::vector<int32_t> tokens;

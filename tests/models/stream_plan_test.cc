@@ -93,7 +93,7 @@ class StreamPlanTest : public testing::Test {
 };
 
 TEST_F(StreamPlanTest, MemoryIsWhatAPassTakes) {
-  for (const uint32_t rows : {64u, 1000u, 8192u, kMostPassRows}) {
+  for (const uint32_t rows : {64u, 1000u, 8192u, kMaxPassRows}) {
     for (const uint32_t kept : {0u, 2u, 5u}) {
       for (const uint32_t ring : {2u, 128u}) {
         SCOPED_TRACE(testing::Message() << rows << " rows, " << kept << " kept, ring " << ring);
@@ -124,28 +124,28 @@ TEST_F(StreamPlanTest, APlanThatIsAskedForIsTheSame) {
 
 // There are as many rows as memory has room for, whatever the longest buffer. Only a value longer
 // than a buffer reduces them.
-TEST_F(StreamPlanTest, OnlyASingleValueCutsRows) {
+TEST_F(StreamPlanTest, RowsAreCutOnlyByASingleValue) {
   const auto with_pieces = [&](uint64_t bytes, const StreamPlanOptions& options) {
     AcceleratorFacts facts = described(true).facts;
     facts.allocation_bytes = bytes;
     return plan_stream(target_.target(), facts, options);
   };
   const StreamPlanOptions asked{.rows = 4096, .memory = 0, .kept = 0, .experts = 2};
-  const StreamPlan whole = plan(asked), cut = with_pieces(whole.least_piece, asked);
+  const StreamPlan whole = plan(asked), cut = with_pieces(whole.min_piece, asked);
   EXPECT_EQ(cut.rows, 4096u);
-  EXPECT_GT(cut.pass_bytes - cut.page_bytes, 2 * cut.least_piece);
+  EXPECT_GT(cut.pass_bytes - cut.page_bytes, 2 * cut.min_piece);
   EXPECT_LE(cut.pass_bytes, whole.pass_bytes + whole.pass_bytes / 4);
   auto gpu = described(true);
-  gpu.facts.allocation_bytes = cut.least_piece;
+  gpu.facts.allocation_bytes = cut.min_piece;
   const auto taken = std::make_shared<NotingAccelerator>(gpu);
   const PrefillPass pass(only_timed(), taken, cut);
   EXPECT_LE(taken->bytes(), cut.bytes());
-  EXPECT_THROW(with_pieces(whole.least_piece - 1, asked), Error);
+  EXPECT_THROW(with_pieces(whole.min_piece - 1, asked), Error);
   StreamPlanOptions free = asked;
   free.rows = 0;
-  const StreamPlan fewer = with_pieces(whole.least_piece - 1, free);
+  const StreamPlan fewer = with_pieces(whole.min_piece - 1, free);
   EXPECT_EQ(fewer.rows, 2048u);
-  EXPECT_EQ(fewer.no_piece, whole.least_piece);
+  EXPECT_EQ(fewer.no_piece, whole.min_piece);
   EXPECT_EQ(plan(free).no_piece, 0u);
   EXPECT_NE(stream_plan_text(fewer, 5).find("passes of 2048 rows (more rows would need "),
             std::string::npos);
@@ -154,13 +154,13 @@ TEST_F(StreamPlanTest, OnlyASingleValueCutsRows) {
 // The results of many experts over this many rows would be longer than a buffer may be.
 TEST_F(StreamPlanTest, FewerExpertsAreMultipliedAtOnceOfManyRows) {
   const StreamPlan few = plan({.rows = 512, .memory = 0, .kept = 2, .experts = 128});
-  const StreamPlan many = plan({.rows = kMostPassRows, .memory = 0, .kept = 2, .experts = 128});
+  const StreamPlan many = plan({.rows = kMaxPassRows, .memory = 0, .kept = 2, .experts = 128});
   EXPECT_EQ(few.expert_batch, kExperts / 8);
   EXPECT_EQ(many.expert_batch, kExperts / 8) << "a row has eight of them at most";
   AcceleratorFacts facts = described(true).facts;
-  facts.allocation_bytes = uint64_t{3} * kMostPassRows * 512 * sizeof(float);
+  facts.allocation_bytes = uint64_t{3} * kMaxPassRows * 512 * sizeof(float);
   const StreamPlan cut = plan_stream(
-      target_.target(), facts, {.rows = kMostPassRows, .memory = 0, .kept = 2, .experts = 128});
+      target_.target(), facts, {.rows = kMaxPassRows, .memory = 0, .kept = 2, .experts = 128});
   EXPECT_EQ(cut.expert_batch, 3u);
   EXPECT_EQ(cut.kept_batch, 3u);
 }
@@ -174,7 +174,7 @@ TEST_F(StreamPlanTest, KeptExpertsAreMultipliedByTheSegment) {
 }
 
 TEST_F(StreamPlanTest, MemoryIsTakenInFewPieces) {
-  const StreamPlan made = plan({.rows = 512, .memory = 0, .kept = 2, .experts = kMostRing});
+  const StreamPlan made = plan({.rows = 512, .memory = 0, .kept = 2, .experts = kMaxRing});
   EXPECT_EQ(made.experts, 2 * kExperts * (kLayersOfExperts - 2)) << "there are no more";
   const auto gpu = std::make_shared<NotingAccelerator>(described(true));
   const PrefillPass pass(only_timed(), gpu, made);

@@ -112,18 +112,18 @@ TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
   Gate gate;
   gate.let_pass(std::numeric_limits<uint32_t>::max());
   std::atomic<double> now = 0;
-  Told tries, ends, told;
+  Notices tries, ends, notices;
   std::vector<double> tried;
   const auto make = [&]() -> std::unique_ptr<PassRunner> {
     tried.push_back(now);
-    tries.tell();
+    tries.notify();
     if (tried.size() == 1) return std::make_unique<FailingPass>();
     if (tried.size() == 2) fail(ErrorCode::kResource, "there is none");
     return std::make_unique<GatedPass>(gate);
   };
   {
-    StreamerOptions options{.threshold = 1, .on_done = [&] { ends.tell(); }};
-    options.tell = [&](const std::string&) { told.tell(); };
+    StreamerOptions options{.threshold = 1, .on_done = [&] { ends.notify(); }};
+    options.warn = [&](const std::string&) { notices.notify(); };
     options.clock = [&] { return now.load(); };
     Streamer streamer(make, std::move(options));
     uint64_t prompts = 0;
@@ -150,7 +150,7 @@ TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
     expect_none();
     now = 120;
     streamer.cancel(0);
-    told.wait_for(2);  // that it is left out, and that it is back
+    notices.wait_for(2);  // that it is left out, and that it is back
     EXPECT_TRUE(streamer.takes(10, 0, 0));
     EXPECT_EQ(outcome(), PromptStreamer::Outcome::kFilled);
   }

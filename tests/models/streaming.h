@@ -12,9 +12,9 @@ namespace hearth {
 inline bool all_streams() { return std::getenv("HEARTH_ALL_STREAMS") != nullptr; }
 
 // Counts the events that another thread reports, so that a test can wait for them.
-class Told {
+class Notices {
  public:
-  void tell() {
+  void notify() {
     ++count_;
     count_.notify_all();
   }

@@ -39,16 +39,16 @@ TEST_F(ThresholdTunerTest, StepsOfTheRowsBetweenAreMeasured) {
 
 TEST_F(ThresholdTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   const EnginePlan before = engine_->plan();
-  uint32_t told = 0;
-  hooks_.progress = [&](const TuneProgress&) { ++told; };
+  uint32_t reported = 0;
+  hooks_.progress = [&](const TuneProgress&) { ++reported; };
   ASSERT_TRUE(tune(before));
   ASSERT_EQ(tuned_.threshold_trials.size(), 4u);
   EXPECT_EQ(saved_, 4u);
   ASSERT_TRUE(tuned_.threshold.has_value());
   const TunedThreshold found = *tuned_.threshold;
-  EXPECT_EQ(found.trials, told);
-  EXPECT_GE(told, 12u) << "three pairs at least of each";
-  EXPECT_LE(told, 16u);
+  EXPECT_EQ(found.trials, reported);
+  EXPECT_GE(reported, 12u) << "three pairs at least of each";
+  EXPECT_LE(reported, 16u);
   for (const ThresholdTrial& trial : tuned_.threshold_trials) {
     EXPECT_GT(trial.cost.low, 0);
     EXPECT_GT(trial.dearest, 0);
@@ -72,7 +72,7 @@ TEST_F(ThresholdTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(tuned_.threshold_trials.size(), 8u);
 }
 
-TEST_F(ThresholdTunerTest, WhatWasMeasuredDecides) {
+TEST_F(ThresholdTunerTest, MeasuredCostsDecide) {
   const EnginePlan plan = engine_->plan();
   ASSERT_TRUE(tune(plan));
   const std::vector<ThresholdTrial> measured = tuned_.threshold_trials;
@@ -94,7 +94,7 @@ TEST_F(ThresholdTunerTest, WhatWasMeasuredDecides) {
   EXPECT_EQ(tuned_.threshold->cost, TimeRatio());
 }
 
-TEST_F(ThresholdTunerTest, WhoStopsItLosesOneCandidate) {
+TEST_F(ThresholdTunerTest, StoppingLosesOneCandidate) {
   hooks_.stop = [&](double) { return saved_ == 1; };
   EXPECT_FALSE(tune(engine_->plan()));
   EXPECT_FALSE(tuned_.threshold.has_value());

@@ -99,7 +99,7 @@ std::vector<std::byte> tiny_deepseek2(const TinyShape& shape) {
   model.architecture = "deepseek2";
   model.context = 4096;
   model.type = DType::kF32;
-  model.latents = {.query_rank = 24, .rank = 48, .straight = 16, .turned = 8};
+  model.latents = {.q_lora_rank = 24, .kv_lora_rank = 48, .nope_length = 16, .rope_length = 8};
   return file_of(made_source(model), shape);
 }
 

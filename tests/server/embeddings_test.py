@@ -119,7 +119,7 @@ class EmbeddingsTest(ServerTest):
             error, _ = self.refused(400, {"input": "a", name: value})
             self.assertEqual((error["code"], error["param"]), ("unsupported_parameter", name))
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_requests(self):
         for body, says in (
             ({"input": ""}, "input is empty"),
             ({"input": ["a", ""]}, "input[1] is empty"),
@@ -162,7 +162,7 @@ class EmbeddingsTest(ServerTest):
         self.assertEqual(second.getresponse().status, 200)
         self.held(lambda tokens: tokens == 0)
 
-    def test_who_leaves_gives_back_what_waits(self):
+    def test_leaving_client_gives_back_its_places(self):
         name = 'hearth_embedding_requests_total{outcome="cancelled"}'
         before = self.server.figures()[name]
         holder = self.send("hold the line")
@@ -188,7 +188,7 @@ class EmbeddingsTest(ServerTest):
         ):
             self.assertEqual(after[name] - before[name], more, name)
 
-    def test_what_else_it_serves(self):
+    def test_other_routes(self):
         models = self.server.good("/v1/models")["data"]
         self.assertEqual([model["id"] for model in models], ["vectors"])
         self.assertEqual(self.server.good("/v1/models/vectors")["created"], 7)

@@ -182,7 +182,7 @@ class EndTest(ServerTest):
         late.close()
         self.assertEqual(server.end(), 0)
 
-    def test_what_takes_too_long_gets_an_error(self):
+    def test_draining_ends_slow_requests_with_an_error(self):
         server = self.start("--drain-timeout", "0.01")
         _, streamed = server.open_stream(**greedy(LONG - 100))
         streamed.readline()
@@ -229,7 +229,7 @@ class BrokenEngineTest(unittest.TestCase):
     def tearDownClass(cls):
         assert cls.server.stop() == 0
 
-    def test_what_is_thrown_is_an_answer(self):
+    def test_exceptions_become_error_replies(self):
         for prompt, status, code in [
             ("throw", 500, "internal_error"),
             ("no memory", 503, "no_memory"),
@@ -246,7 +246,7 @@ class BrokenEngineTest(unittest.TestCase):
                     )
                     self.assertEqual((found, body["error"]["code"]), (status, code))
 
-    def test_what_cannot_be_told_is_an_error(self):
+    def test_unsendable_reply_is_an_error(self):
         body = {"prompt": "absurd", "max_tokens": 4, "logprobs": 1}
         status, found = self.server.ask("POST", "/v1/completions", body)
         self.assertGreaterEqual(status, 400)

@@ -99,7 +99,7 @@ class BodyLimitTest(StubTest):
 class ConnectionLimitTest(StubTest):
     options = ("connections=4", "address_connections=4")
 
-    def test_where_all_are_busy_others_wait(self):
+    def test_new_connections_wait_while_all_are_busy(self):
         clients = [self.client() for _ in range(4)]
         for i, client in enumerate(clients):
             client.get(f"/events/busy-{i}")
@@ -157,7 +157,7 @@ class BurstTest(StubTest):
                 self.assertEqual(client.reply().body, b"hello burst")
             clients[5].socket.close()
 
-    def test_what_is_no_whole_request_makes_room(self):
+    def test_incomplete_requests_make_room(self):
         self.stub.send_signal(signal.SIGSTOP)
         clients = [self.client(source=f"127.0.0.{i}") for i in range(2, 8)]
         for client in clients[:5]:

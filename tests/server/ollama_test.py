@@ -131,7 +131,7 @@ class OllamaTest(ScriptedTest):
         self.assertEqual(self.server.exchange("HEAD", "/")[0], 200)
         self.assertRegex(self.server.good("/api/version")["version"], r"^\d+\.\d+\.\d+$")
 
-    def test_what_is_not_built_is_refused(self):
+    def test_refuses_unsupported_fields(self):
         turn = [say("x")]
         self.refused(403, {"name": "qwen3:0.6b"}, "this server does not pull models: start it "
                                                   "with --models --allow-pull, or pull the "

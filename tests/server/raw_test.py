@@ -89,7 +89,7 @@ class MalformedTest(StubTest):
                 client.end()
                 self.check_refusal(client, (status,))
 
-    def test_what_follows_is_no_request(self):
+    def test_bytes_behind_a_refused_request_are_ignored(self):
         """A body that two servers would read differently must not hide a second request."""
         hidden = b"GET /hello/hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for fields in (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",

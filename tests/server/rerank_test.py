@@ -130,7 +130,7 @@ class RerankTest(ServerTest):
             alone = self.rank(documents=[DOCUMENTS[result["index"]]])["results"][0]
             self.assertEqual(alone["relevance_score"], result["relevance_score"])
 
-    def test_what_is_too_long_is_refused_or_cut(self):
+    def test_long_texts_are_refused_or_cut(self):
         long = "fox " * 4000
         error = self.refused(documents=["a", long])
         self.assertEqual((error["code"], error["param"]),
@@ -256,7 +256,7 @@ class RefusedTest(unittest.TestCase):
         self.assertIn(done.returncode, (1, 2))
         return done.stderr
 
-    def test_what_is_no_reranker(self):
+    def test_refuses_models_that_cannot_rerank(self):
         demo = Path(__file__).resolve().parents[2] / "assets" / "demo.gguf"
         path, _ = write_model("bert-f32-rank")
         self.assertIn("no tokens 'yes' and 'no'", self.said("serve", demo, "--rerank", demo))

@@ -74,13 +74,13 @@ class ResponsesTest(ScriptedTest):
         self.assertEqual((ping["namespace"], ping["name"]), ("crew", "ping"))
         self.assertGreater(reply["usage"]["output_tokens_details"]["reasoning_tokens"], 0)
 
-    def test_what_is_left_out_is_named(self):
+    def test_names_ignored_tools(self):
         body = {"input": [say("Hi.")], "tools": [READ, SEARCH]}
         for fields in (self.whole(body)[1], self.stream(body)[1]):
             self.assertEqual(fields["X-Hearth-Ignored"], "tools[1]: web_search")
         self.assertNotIn("X-Hearth-Ignored", self.whole({"input": [say("Hi.")]})[1])
 
-    def test_what_was_cut_is_incomplete(self):
+    def test_cut_responses_are_incomplete(self):
         reply = self.both(input=[say("One two three four.")], max_output_tokens=3)
         self.assertEqual(reply["status"], "incomplete")
         self.assertEqual(reply["incomplete_details"], {"reason": "max_output_tokens"})

@@ -130,7 +130,7 @@ class KeyTest(SharedCase):
         fields = {name.replace("_", "-"): value for name, value in fields.items()}
         return self.server.exchange("GET", path, headers=fields)[0]
 
-    def test_what_is_open(self):
+    def test_routes_without_a_key(self):
         for path in OPEN:
             self.assertEqual(self.status(path), 200, path)
             self.assertEqual(self.status(path, Authorization="Bearer wrong"), 200, path)
@@ -435,7 +435,7 @@ class TemplateTest(ServeCase):
         count = server.good("/tokenize", {"content": "s!a\nbu!c", "add_special": False})["count"]
         self.assert_counts(server, body, count + 3)
 
-    def test_nobody_forges_a_control_token(self):
+    def test_untrusted_text_never_becomes_a_control_token(self):
         server = self.start("serve", self.talker)
 
         def count(**more):
@@ -452,7 +452,7 @@ class TemplateTest(ServeCase):
         told = server.good(TEXT, {"prompt": self.FORGED, "max_tokens": 1})
         self.assertEqual(told["usage"]["prompt_tokens"], count() + 1)
 
-    def test_nobody_forges_a_control_token_of_the_demo(self):
+    def test_untrusted_text_never_becomes_a_control_token_of_the_demo(self):
         server = self.start("serve", DEMO)
 
         def count(content):

@@ -130,7 +130,7 @@ class EmbedServeTest(ServeCase):
                               capture_output=True, check=True)
         self.assertRegex(done.stdout.decode(), r"device +kind +queue +why\ncpu +cpu +yes ")
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_options(self):
         self.bad(2, "serve", self.random, "--slo", "1s", says=["--embed FILE"])
         self.bad(2, "serve", self.random, "--embed", self.random, says=["--pooling"])
         self.bad(1, "serve", self.random, "--embed", self.folder / "none.gguf", says=["none.gguf"])

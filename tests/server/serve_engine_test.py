@@ -38,7 +38,7 @@ class EngineTest(ServeCase):
             (("--plan", self.plan), r"2 groups in prefill, 1 in decode, in lockstep\n"),
         )
 
-    def test_who_works_changes_no_text_and_is_told(self):
+    def test_placement_is_reported_and_changes_no_text(self):
         alone = self.start("serve", self.random, "-t", "1", "--shards", "1")
         expected = alone.text(**CALL)
         for options, says in self.cases():
@@ -56,7 +56,7 @@ class EngineTest(ServeCase):
                     self.assertEqual([seat["pu"] for seat in plan["threads"]], [self.pu])
         self.assertNotIn("CPUs", alone.said())
 
-    def test_what_is_not_there(self):
+    def test_refuses_missing_nodes_and_files(self):
         self.bad(2, "serve", self.random, "--nodes", "999", says=["--nodes 999"])
         self.bad(2, "serve", self.random, "--cpus", "60000", says=["CPU 60000"])
         self.bad(2, "serve", self.random, "--plan", self.plan, "-t", "1", says=["--plan"])

@@ -72,7 +72,7 @@ class OtherFieldsTest(SharedCase):
                                                        "add_generation_prompt": True})
         self.assert_error(answer, 400, "invalid_value", "continue_final_message")
 
-    def test_what_is_not_built_is_refused(self):
+    def test_refuses_unsupported_fields(self):
         for name, value in (("bad_words", ["there"]), ("typical_p", 0.9), ("mirostat", 2),
                             ("dry_multiplier", 0.8), ("xtc_probability", 0.5), ("do_sample", False),
                             ("prompt_logprobs", 1), ("truncate_prompt_tokens", 3),

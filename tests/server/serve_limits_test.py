@@ -122,7 +122,7 @@ class QueueTest(ServeCase):
         return self.start("serve", DEMO, "--ctx", self.LONG, "--kv-cache", "128MiB",
                           "--write-timeout", "600", *words)
 
-    def test_who_does_not_read_gives_way(self):
+    def test_clients_that_do_not_read_give_way(self):
         """Streams that are not read hold all places of a client until another text wants one."""
         server = self.serve("--max-running", "1", "--max-queue", "3", "--stall-timeout", SOON)
         unread = [self.open_unread(server) for _ in range(3)]
@@ -139,7 +139,7 @@ class QueueTest(ServeCase):
         for client in unread:
             client.close()
 
-    def test_who_gave_way_is_told(self):
+    def test_slow_clients_get_an_error(self):
         server = self.serve("--max-running", "1", "--max-queue", "0", "--stall-timeout", SOON)
         unread = self.open_unread(server)
         wait_for(lambda: server.ask("POST", TEXT, {"prompt": "a", "max_tokens": 1})[0] == 200,

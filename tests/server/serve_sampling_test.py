@@ -53,7 +53,7 @@ class DefaultsTest(ServeCase):
                         "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
                 self.assertEqual(server.text(**self.CALL, **undo), untouched)
 
-    def test_what_leaves_only_the_likeliest(self):
+    def test_options_that_leave_only_the_likeliest(self):
         for words in (("--temp", "0"), ("--top-k", "1"), ("--top-p", "0.5"), ("--min-p", "0.5")):
             server = self.start("serve", self.chain, *words)
             for _ in range(2):  # the result does not depend on the seed
@@ -75,7 +75,7 @@ class DefaultsTest(ServeCase):
         self.assertEqual(text("--penalty-window", "2", **others), text(**others))
         self.assertNotEqual(text(**others), text())
 
-    def test_what_the_file_recommends(self):
+    def test_sampling_defaults_of_the_file(self):
         server = self.start("serve", self.adviser)
         self.assertEqual(server.text(prompt="a", max_tokens=40), AFTER_A[:40])
         self.assertIn("general.sampling.min_p", server.said())  # 7 is out of range

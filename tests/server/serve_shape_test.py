@@ -80,7 +80,7 @@ class ShapeTest(SharedCase):
             self.assertIsInstance(json.loads(choice["message"]["content"]), dict)
         self.assertTrue(choice["message"]["content"].lstrip().startswith("{"))
 
-    def test_what_cannot_be_held_is_refused_by_its_place(self):
+    def test_refuses_unsupported_schemas_by_path(self):
         remote = {"type": "object", "properties": {"a": {"$ref": "http://x/y"}}}
         for fields, code, param, says in (
             ({"guided_json": remote}, "invalid_schema", "guided_json",

@@ -235,7 +235,7 @@ class RoomTest(SeveralCase):
         self.assertEqual(server.good("/api/ps")["models"], [])
         self.assertEqual(len(server.good("/api/tags")["models"]), 3)
 
-    def test_what_ollama_lets_go(self):
+    def test_ollama_unloads_models(self):
         server = self.several(config=self.tables(random=["pin = true"]))
         loads = self.loads(server)
 
@@ -363,7 +363,7 @@ class ChangeTest(SeveralCase):
         hang_up("were read again")
         self.assertEqual((status("second"), status("second", "chain")), (404, 200))
 
-    def test_what_lies_in_a_folder(self):
+    def test_models_of_a_folder(self):
         folder = self.folder / "many" / "below"
         folder.mkdir(parents=True)
         for name, path in self.files().items():

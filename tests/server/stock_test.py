@@ -103,7 +103,7 @@ class StockTest(StoreCase):
         self.assertEqual(self.names(own), ["m-Q4_0:latest"])
         self.assertEqual(self.text(own, "org/model:Q4_0"), self.text(own, "m-Q4_0"))
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_requests(self):
         hub = self.hub()
         server = self.serve(hub)
 

@@ -135,7 +135,7 @@ class StubBackend : public Backend {
       result.choice = choice;
       text.stream->push_reserved(result);
     }
-    text.stream->tell_results();
+    text.stream->notify_results();
     return true;
   }
 

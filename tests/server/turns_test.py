@@ -161,7 +161,7 @@ class TurnsTest(ScriptedTest):
         self.assertTrue(prompts[1].startswith(prompts[0]), prompts)
         self.assertIn('{"path": "a.txt"}', prompts[1])
 
-    def test_what_is_not_held_is_told(self):
+    def test_reports_relaxed_schemas(self):
         odd = {"type": "object", "properties": {"a": {"$ref": "http://x/\u00e9"}}}
         tool = {"type": "function", "function": {"name": "odd", "parameters": odd}}
         script = '<tool_call>\n{"name": "odd", "arguments": {"a": 1}}\n</tool_call>'

@@ -20,7 +20,7 @@ class FaultTest(StoreCase):
         return self.good("pull", "org/model", "--anyway", "--tries", "2", "--piece", "256KiB",
                          *more, hub=hub)
 
-    def test_what_passes_is_tried_again(self):
+    def test_retries_passing_faults(self):
         with FakeHub({NAME: DATA, "config.json": b"{}"}) as hub:
             hub.hub_faults = [status(503), lambda reply: None, status(429, Retry_After="0")]
             hub.cdn_faults = [cut(0), cut(1), cut(65537), status(500), status(408),
@@ -28,7 +28,7 @@ class FaultTest(StoreCase):
             self.pull(hub)
             self.check_bytes({NAME: DATA})
 
-    def test_what_stays_is_an_error_and_what_came_is_kept(self):
+    def test_lasting_fault_is_an_error_and_keeps_bytes(self):
         with FakeHub({NAME: DATA}) as hub:
             hub.cdn_faults = [cut(200000)] + [status(503)] * 3
             self.bad("pull", "org/model", "--anyway", "--tries", "2", "--connections", "1",
@@ -85,7 +85,7 @@ class FaultTest(StoreCase):
                 self.check_bytes({NAME: data})
                 self.good("remove", "org/model:Q4_0")
 
-    def test_what_the_disk_lost_is_fetched_again(self):
+    def test_fetches_lost_bytes_again(self):
         with FakeHub({NAME: DATA}) as hub:
             hub.cdn_faults = [lambda reply: None] * 4 + [status(503)] * 20
             self.bad("pull", "org/model", "--anyway", "--tries", "0", "--connections", "1",
@@ -102,7 +102,7 @@ class FaultTest(StoreCase):
             self.assertTrue(any(r.startswith("bytes=262144-") for r in starts), starts)
             self.assertFalse(any(r.startswith("bytes=0-") for r in starts), starts)
 
-    def test_what_a_hub_refuses(self):
+    def test_refusals_of_a_hub(self):
         with FakeHub({NAME: DATA}) as hub:
             self.bad("pull", "org/none", hub=hub, says=["org/none", "check the name"])
             self.bad("pull", "org/model@v9", hub=hub, says=["no revision 'v9'"])

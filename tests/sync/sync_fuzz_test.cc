@@ -87,12 +87,12 @@ void on_threads(uint32_t count, const Body& body) {
 
 // One thread notifies the others, which answer by flags of their own. It uses post() on one flag
 // that all wait for, or post_all() on one flag each. Epochs begin shortly before they wrap.
-void tell_and_answer(uint32_t readers, bool each) {
-  std::vector<Flag> told(each ? readers : 1), answers(readers);
+void post_and_answer(uint32_t readers, bool each) {
+  std::vector<Flag> posted(each ? readers : 1), answers(readers);
   std::vector<Flag*> all;
-  for (Flag& flag : told) all.push_back(&flag);
+  for (Flag& flag : posted) all.push_back(&flag);
   uint32_t begin = 0u - kRounds / 2;
-  for (Flag& flag : told) flag.post(begin);
+  for (Flag& flag : posted) flag.post(begin);
   for (Flag& flag : answers) flag.post(begin);
   Record record;
   std::atomic<uint32_t> wrong{0};
@@ -100,7 +100,7 @@ void tell_and_answer(uint32_t readers, bool each) {
     for (uint32_t epoch = begin + 1; epoch != begin + kRounds; ++epoch) {
       dawdle();
       if (index < readers) {
-        told[each ? index : 0].wait_at_least(epoch);
+        posted[each ? index : 0].wait_at_least(epoch);
         if (!record.holds(epoch)) wrong.fetch_add(1);
         answers[index].post(epoch);
         continue;
@@ -109,23 +109,23 @@ void tell_and_answer(uint32_t readers, bool each) {
       if (each) {
         Flag::post_all(all, epoch);
       } else {
-        told[0].post(epoch);
+        posted[0].post(epoch);
       }
       for (Flag& answer : answers) answer.wait_at_least(epoch);
     }
   });
   EXPECT_EQ(wrong.load(), 0u);
-  for (Flag& flag : told) EXPECT_EQ(flag.sleepers(), 0u);
+  for (Flag& flag : posted) EXPECT_EQ(flag.sleepers(), 0u);
 }
 
-TEST(SyncFuzz, FlagsTellAllAndLoseNobody) {
+TEST(SyncFuzz, FlagsWakeEveryReader) {
   for (uint32_t readers : {1u, 3u, 6u}) {
-    tell_and_answer(readers, false);
-    tell_and_answer(readers, true);
+    post_and_answer(readers, false);
+    post_and_answer(readers, true);
   }
 }
 
-TEST(SyncFuzz, BarriersLetNobodyThroughEarly) {
+TEST(SyncFuzz, BarriersHoldThreadsUntilAllArrive) {
   for (uint32_t size : {2u, 3u, 5u, 8u}) {
     Barrier barrier(size);
     std::vector<Record> records(size);
@@ -199,7 +199,7 @@ class TaggedOp : public Op {
         write(context, run, out_[o], c * kChunk, (c + 1) * kChunk, 1);
         if (c > 0) context.wait_for(flag + c - 1);
         look_at(context, run, out_[o], c * kChunk);
-        context.tell(flag + c);
+        context.post(flag + c);
       }
     }
     for (const Tagged& in : in_) look_at(context, run, in, kWidth);

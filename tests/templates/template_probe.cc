@@ -52,9 +52,9 @@ class Probe {
       }
       RenderedChat chat =
           found->second.render(line.at("request").as_object(), line.at("own").as_object());
-      boost::json::array foreign;
-      for (auto [begin, end] : chat.foreign) foreign.push_back(boost::json::array{begin, end});
-      boost::json::object answer = {{"text", chat.text}, {"foreign", foreign}};
+      boost::json::array untrusted;
+      for (auto [begin, end] : chat.untrusted) untrusted.push_back(boost::json::array{begin, end});
+      boost::json::object answer = {{"text", chat.text}, {"foreign", untrusted}};
       if (tokenizer_ != nullptr) add_ids(chat, &answer);
       return answer;
     } catch (const Error& error) {
@@ -69,7 +69,7 @@ class Probe {
     std::vector<int32_t> whole = tokenizer_->encode(chat.text, options);
     (*answer)["whole_controls"] = controls_of(whole).size();
     (*answer)["whole"] = boost::json::value_from(whole);
-    options.foreign = chat.foreign;
+    options.untrusted = chat.untrusted;
     std::vector<int32_t> ids = tokenizer_->encode(chat.text, options);
     (*answer)["controls"] = boost::json::value_from(controls_of(ids));
     (*answer)["ids"] = boost::json::value_from(ids);

@@ -104,7 +104,7 @@ class TemplateTest(unittest.TestCase):
         self.assertGreater(counts["text"], OPTIONS.snippets // 4)
         self.assertLess(counts["unsupported"], OPTIONS.snippets // 20)
 
-    def test_what_a_stranger_wrote_is_known(self):
+    def test_marks_untrusted_bytes(self):
         """Letters that only requests have are in the foreign ranges, and the ranges are in order.
         """
         for case, answer in zip(cases := self.conversations(), probe(cases), strict=True):
@@ -124,7 +124,7 @@ class TemplateTest(unittest.TestCase):
                     self.assertTrue(all(foreign[at:at + size]), (case["name"], letter))
                 at += size
 
-    def test_nobody_forges_a_control_token(self):
+    def test_untrusted_text_never_becomes_a_control_token(self):
         words = json.loads(subprocess.run([*OPTIONS.emulator, OPTIONS.probe, "--controls", DEMO],
                                           check=True, capture_output=True).stdout)
         self.assertGreater(len(words), 2)

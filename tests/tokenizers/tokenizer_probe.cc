@@ -32,11 +32,11 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostTokens = 1 << 20;
+constexpr uint32_t kMaxTokens = 1 << 20;
 
 Vocab read_ranks(const std::vector<std::string>& words) {
   Vocab vocab;
-  read_tiktoken_ranks(MappedFile::open(words[1]), kMostTokens, &vocab);
+  read_tiktoken_ranks(MappedFile::open(words[1]), kMaxTokens, &vocab);
   for (std::string& token : vocab.tokens) token = byte_level_encode(token);
   vocab.raw_bytes = false;
   vocab.pre = words[2];
@@ -54,7 +54,7 @@ Vocab read_vocab(const std::vector<std::string>& words) {
   if (words.at(0) == "ranks") return read_ranks(words);
   if (words[0] == "gguf") return read_vocabulary(ModelSource::open(words.at(1), {}));
   Vocab vocab;
-  read_tokenizer_json(MappedFile::open(words.at(1)), kMostTokens, &vocab);
+  read_tokenizer_json(MappedFile::open(words.at(1)), kMaxTokens, &vocab);
   return vocab;
 }
 

@@ -22,7 +22,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostTokens = 1u << 16;
+constexpr uint32_t kMaxTokens = 1u << 16;
 // The most texts in a step.
 constexpr uint32_t kStepTexts = 128;
 
@@ -147,7 +147,7 @@ int run(int argc, char** argv) {
   WorkerArgs args;
   add_model(app, &args.model);
   add_threads(app, &args.engine.plan);
-  add_count(app, "--tokens", &args.tokens, 1, kMostTokens, "Tokens of a step");
+  add_count(app, "--tokens", &args.tokens, 1, kMaxTokens, "Tokens of a step");
   app.add_flag("-v,--verbose", args.engine.verbose, "Tell what was loaded");
   try {
     app.parse(argc, argv);

@@ -49,7 +49,7 @@ class KernelPeersTest(ProgramTest):
                 self.assertEqual(row[f"{name}_seconds"] == "", row[f"share_of_{name}"] == "")
             self.assertEqual(rows[1][f"{name}_seconds"], "")
 
-    def test_what_cannot_be(self):
+    def test_refuses_invalid_options(self):
         for words, status, part in ((("--types", "f32"), 2, "MODEL"),
                                     ((self.random, "--types", "q8"), 2, "'q8'"),
                                     ((self.random, "-t", "0"), 2, "--threads"),

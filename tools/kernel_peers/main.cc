@@ -11,13 +11,13 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostNodes = 1u << 16;
+constexpr uint32_t kMaxNodes = 1u << 16;
 
 int measure(const BenchArgs& args) {
   BenchSession session(args);
   Peers peers([&](const std::string& text) { session.note(text); });
   measure_kernels(session, peers);
-  return tell_report(session);
+  return print_report(session);
 }
 
 int run(int argc, char** argv) {
@@ -26,7 +26,7 @@ int run(int argc, char** argv) {
   add_model(app, &args.model);
   add_product_options(app, &args);
   add_team_options(app, &args, "1,2");
-  add_counts(app, "--nodes", &args.engine.plan.nodes, 0, kMostNodes,
+  add_counts(app, "--nodes", &args.engine.plan.nodes, 0, kMaxNodes,
              "Only the threads of these NUMA nodes; default: all");
   app.add_option("--cpus", args.engine.plan.cpus, "Only these CPUs, as in 0-7,16; default: all")
       ->type_name("LIST");

@@ -114,7 +114,7 @@ TEST(Peers, TakeTurnsWithOurs) {
   }
 }
 
-TEST(LoadedLibrary, TellsWhatIsMissing) {
+TEST(LoadedLibrary, NamesTheMissingLibraryOrFunction) {
   int (*function)() = nullptr;
   LoadedLibrary none("libhearth-has-no-such.so.9");
   none.find("zero", &function);

@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
-constexpr size_t kMostChunkBytes = size_t{2} << 20;
+constexpr uint64_t kMaxFileBytes = uint64_t{4} << 30;
+constexpr size_t kMaxChunkBytes = size_t{2} << 20;
 
 class Out {
  public:
@@ -51,7 +51,7 @@ class Out {
   void mxfp4_part(Values& values, const SafeTensor& of, const Traits& traits) {
     const bool scales = of.name.ends_with("_scales");
     const Normal spread = normal_of(of.name, of.shape[2] * 32, traits);
-    std::vector<std::byte> chunk(std::min<uint64_t>(of.bytes, kMostChunkBytes),
+    std::vector<std::byte> chunk(std::min<uint64_t>(of.bytes, kMaxChunkBytes),
                                  static_cast<std::byte>(mxfp4_exponent(spread.deviation)));
     for (uint64_t left = of.bytes; left > 0;) {
       const auto now = std::span(chunk).first(std::min<uint64_t>(left, chunk.size()));
@@ -62,7 +62,7 @@ class Out {
   }
   void tensor(Values& values, DType type, Normal spread, uint64_t size) {
     const size_t block = dtype_info(type).block_bytes;
-    std::vector<std::byte> chunk(std::min<uint64_t>(size, kMostChunkBytes / block * block));
+    std::vector<std::byte> chunk(std::min<uint64_t>(size, kMaxChunkBytes / block * block));
     for (uint64_t left = size; left > 0;) {
       const size_t now = std::min<uint64_t>(left, chunk.size());
       values.fill(type, spread, std::span(chunk).first(now));
@@ -152,7 +152,7 @@ void write_safetensors(const fs::path& path, std::span<const SafeTensor> tensors
 
 void write_folder(const std::string& config, const fs::path& folder, Skew skew, Values& values) {
   const MappedFile file = MappedFile::open(config);
-  const boost::json::value json = read_json_file(file, kMostConfigBytes);
+  const boost::json::value json = read_json_file(file, kMaxConfigBytes);
   const ConfigReader reader(json.get_object(), file.name());
   MadeMetadata metadata;
   const HfConfig model = read_hf_config(reader, all_hf_families(), metadata);
@@ -165,7 +165,7 @@ void write_folder(const std::string& config, const fs::path& folder, Skew skew, 
   uint32_t part = 0;
   for (size_t first = 0, last = 0; first < all.size(); first = last) {
     uint64_t bytes = 0;
-    while (last < all.size() && (last == first || bytes + all[last].bytes <= kMostFileBytes)) {
+    while (last < all.size() && (last == first || bytes + all[last].bytes <= kMaxFileBytes)) {
       bytes += all[last++].bytes;
     }
     const std::string name = fmt::format("model-{:05}.safetensors", ++part);

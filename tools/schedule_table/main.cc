@@ -61,7 +61,7 @@ void print_space(const ScheduleSpace& space) {
   print_values("panels", space.task_panels);
   print_values("task_rows", space.task_rows);
   print_values("parts", std::vector<uint32_t>(space.parts.begin(), space.parts.end()));
-  fmt::print("most {}\n", space.most_task);
+  fmt::print("most {}\n", space.max_task);
 }
 
 constexpr uint32_t kLivePairs = 20;
@@ -70,7 +70,7 @@ constexpr uint32_t kLivePairs = 20;
 constexpr uint32_t kDecodeRows = 16, kPrefillRows = 512;
 
 struct Recorded {
-  std::vector<double> by_hand;
+  std::vector<double> by_default;
   std::vector<std::vector<double>> times;  // by point; empty: not in the space
 };
 
@@ -85,7 +85,7 @@ Recorded time_all(const ScheduleSpace& space, uint32_t rounds, PackedProduct& pr
     for (size_t i = 0; i < points.size(); ++i) {
       if (i == 0) {
         product.set_schedule({});
-        recorded.by_hand.push_back(product.run(count) / count);
+        recorded.by_default.push_back(product.run(count) / count);
       }
       if (!space.has(points[i])) continue;
       product.set_schedule(space.at(points[i]));
@@ -100,7 +100,7 @@ void print_cell(const Matrix& matrix, const ProductShape& shape, uint32_t m,
   fmt::print("cell {} {} {} threads {} rows {} cut {}\n", pack_kind_name(shape.kind), shape.outputs,
              shape.k, shape.threads, m, matrix.column_cut ? "columns" : "rows");
   print_space(space);
-  fmt::print("by_hand {:.0f}\ntimes", least(recorded.by_hand) * 1e8);
+  fmt::print("by_hand {:.0f}\ntimes", least(recorded.by_default) * 1e8);
   for (size_t i = 0; i < recorded.times.size(); ++i) {
     const std::vector<double>& times = recorded.times[i];
     fmt::print("{}{}", i % 16 == 0 ? "\n" : " ",

@@ -231,7 +231,7 @@ class ShaderCompiler {
 // Returns whether every pipeline was compiled without a complaint.
 bool compile_all(ShaderCompiler& compiler, const WantedPipelines& wanted) {
   size_t bad = 0, integers = 0, dots = 0;
-  uint64_t most_registers = 0;
+  uint64_t max_registers = 0;
   for (const auto& [key, use] : wanted) {
     const std::string head =
         fmt::format("{} ({} {})", use.contract, key.first, fmt::join(key.second, ","));
@@ -241,7 +241,7 @@ bool compile_all(ShaderCompiler& compiler, const WantedPipelines& wanted) {
       fmt::print("{}: {} VGPRs, {} spilled, {} bytes of scratch, {} instructions{}\n", head,
                  one.registers, one.spilled, one.scratch_bytes, one.instructions, dot4);
       if (one.spilled + one.scratch_bytes > 0) ++bad;
-      most_registers = std::max(most_registers, one.registers);
+      max_registers = std::max(max_registers, one.registers);
       integers += use.integers;
       dots += use.integers && one.dot4;
     } catch (const Error& error) {
@@ -250,7 +250,7 @@ bool compile_all(ShaderCompiler& compiler, const WantedPipelines& wanted) {
     }
   }
   fmt::print("{}: {} pipelines, {} refused or spilling, at most {} VGPRs, v_dot4 in {} of {}\n",
-             compiler.name(), wanted.size(), bad, most_registers, dots, integers);
+             compiler.name(), wanted.size(), bad, max_registers, dots, integers);
   return bad == 0;
 }
 

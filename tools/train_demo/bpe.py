@@ -37,8 +37,8 @@ def _merge_in(symbols: tuple, pair: tuple, joined: bytes) -> tuple:
     return tuple(out)
 
 
-def learn(texts: list[str], most_tokens: int) -> list[tuple[bytes, bytes]]:
-    """Merges in order. The bytes and the merges are together at most `most_tokens` tokens."""
+def learn(texts: list[str], max_tokens: int) -> list[tuple[bytes, bytes]]:
+    """Merges in order. The bytes and the merges are together at most `max_tokens` tokens."""
     counts = collections.Counter(piece for text in texts for piece in PIECE.findall(text))
     words = {
         tuple(bytes([b]) for b in piece.encode()): count
@@ -46,7 +46,7 @@ def learn(texts: list[str], most_tokens: int) -> list[tuple[bytes, bytes]]:
         if piece.isascii() or re.search(LETTER, piece)
     }
     merges: list[tuple[bytes, bytes]] = []
-    while len(merges) + 256 < most_tokens:
+    while len(merges) + 256 < max_tokens:
         pairs: collections.Counter = collections.Counter()
         for symbols, count in words.items():
             for pair in zip(symbols, symbols[1:]):

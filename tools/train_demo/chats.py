@@ -88,10 +88,10 @@ def _asked_story(rng: random.Random) -> tuple[str, stories.Story]:
     return asked, stories.tell(rng, wanted)
 
 
-def _story_turns(rng: random.Random, most_questions: int) -> list[tuple[str, str]]:
+def _story_turns(rng: random.Random, max_questions: int) -> list[tuple[str, str]]:
     asked, story = _asked_story(rng)
     turns = [("user", asked), ("assistant", story.text)]
-    for question, answer in stories.questions(story, rng)[: rng.randint(0, most_questions)]:
+    for question, answer in stories.questions(story, rng)[: rng.randint(0, max_questions)]:
         turns += [("user", question), ("assistant", answer)]
     return turns
 
@@ -102,9 +102,9 @@ def conversation(rng: random.Random) -> list[tuple[str, str]]:
         turns.append(("system", rng.choice(SYSTEMS)))
     if rng.random() < 0.04:
         turns += _small_talk(rng)
-    turns += _story_turns(rng, most_questions=6)
+    turns += _story_turns(rng, max_questions=6)
     while rng.random() < 0.15:
-        turns += _story_turns(rng, most_questions=3)
+        turns += _story_turns(rng, max_questions=3)
     if rng.random() < 0.04:
         turns += _small_talk(rng)
     return turns

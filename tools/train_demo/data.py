@@ -22,7 +22,7 @@ STEP = 32
 CHUNK = 500
 
 
-def learn_tokenizer(seed: int, most_tokens: int) -> bpe.Tokenizer:
+def learn_tokenizer(seed: int, max_tokens: int) -> bpe.Tokenizer:
     rng = random.Random(f"{seed} tokenizer")
     texts = []
     for _ in range(8000):
@@ -30,7 +30,7 @@ def learn_tokenizer(seed: int, most_tokens: int) -> bpe.Tokenizer:
             for special in SPECIALS:
                 text = text.replace(special, "")
             texts.append(text)
-    merges = bpe.learn(texts, most_tokens - len(SPECIALS))
+    merges = bpe.learn(texts, max_tokens - len(SPECIALS))
     return bpe.Tokenizer(merges, SPECIALS)
 
 

@@ -45,7 +45,7 @@ class GrammarTest(unittest.TestCase):
         self.assertEqual(grammar.split_sentences(text),
                          ['"Oh no!" cried Pip.', "He ran.", '"I will help you."', "They laughed."])
 
-    def test_what_disagrees_is_not_read(self):
+    def test_refuses_texts_that_disagree(self):
         parser = grammar.Parser(plots.all_templates())
         good = "Pip was a shy fox who lived under an old oak. Pip was very sad."
         self.assertEqual(parser.read(good)["h"], "fox")

@@ -40,15 +40,15 @@ struct Way {
 
 class Pairs {
  public:
-  Pairs(Engine& engine, const TuneCases& cases, Way by_hand, Way tuned)
+  Pairs(Engine& engine, const TuneCases& cases, Way default_way, Way tuned)
       : engine_(engine),
         timer_(engine, cases),
-        by_hand_(std::move(by_hand)),
+        default_way_(std::move(default_way)),
         tuned_(std::move(tuned)) {}
 
   void run(Phase phase, uint32_t size, uint32_t pairs) {
     const TurnRatios ratios = time_in_turns(
-        pairs, [&] { return time(by_hand_, phase, size); },
+        pairs, [&] { return time(default_way_, phase, size); },
         [&] { return time(tuned_, phase, size); });
     fmt::print("{} {}: {:.3f} ({:.3f} to {:.3f}), default {:.1f} ms\n", phase_name(phase), size,
                ratios.median, ratios.low, ratios.high, 1e3 * ratios.first_seconds);
@@ -65,7 +65,7 @@ class Pairs {
 
   Engine& engine_;
   StepTimer timer_;
-  Way by_hand_, tuned_;
+  Way default_way_, tuned_;
 };
 
 int run(const std::string& path, uint32_t pairs, const TuneCases& asked) {
@@ -84,8 +84,9 @@ int run(const std::string& path, uint32_t pairs, const TuneCases& asked) {
   const std::unique_ptr<Engine> engine = start_engine(model, machine, isa, options);
   std::optional<EnginePlan> plan = tuned_plan(*found.tuned, machine, engine->options());
   if (plan) plan = with_all_pus(machine, *plan);
-  const Way by_hand{engine->plan(), {}};
-  Pairs all(*engine, cases, by_hand, {plan.value_or(by_hand.plan), timed_schedules(*found.tuned)});
+  const Way default_way{engine->plan(), {}};
+  Pairs all(*engine, cases, default_way,
+            {plan.value_or(default_way.plan), timed_schedules(*found.tuned)});
   for (uint32_t sequences : cases.sequences) all.run(Phase::kDecode, sequences, pairs);
   for (uint32_t prompt : cases.prompts) all.run(Phase::kPrefill, prompt, pairs);
   return 0;

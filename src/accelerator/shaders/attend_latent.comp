@@ -14,12 +14,12 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Wor
 
 // vulkan/dispatch_attend.cc has the same block. A value is the first elements of its key.
 layout(push_constant) uniform Push {
-  Floats q, turned;
+  Floats q, q_rope;
   Words pages;
   Words rows_of;  // first_page, first, last and a zero of each row
   Out result;
-  uint q_stride, turned_stride, result_stride;
-  uint q_head, turned_head;  // floats from head to head
+  uint q_stride, rope_stride, result_stride;
+  uint q_head, rope_head;  // floats from head to head
   uint page_bytes;           // from page to page
   uint row0, head0;          // of the first workgroup
   uint key_length, value_length;
@@ -43,7 +43,7 @@ Words latents_of(Row row, uint page) {
 
 float query_at(uint index, uint head, uint d) {
   if (d < p.value_length) return p.q.v[index * p.q_stride + head * p.q_head + d];
-  return p.turned.v[index * p.turned_stride + head * p.turned_head + (d - p.value_length)];
+  return p.q_rope.v[index * p.rope_stride + head * p.rope_head + (d - p.value_length)];
 }
 
 void begin_row() {}

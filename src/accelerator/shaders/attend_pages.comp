@@ -85,7 +85,7 @@ float nearest(int x) {
 // steps_in() returns the steps of 1 (0 for a tiny float), steps_of() those of x, which is no larger
 // than that float, and step_of() one step.
 float steps_in(uint highest) {
-  return highest < kLeast ? 0.0 : quotient(32767.0, uintBitsToFloat(highest));
+  return highest < kMinMagnitude ? 0.0 : quotient(32767.0, uintBitsToFloat(highest));
 }
 int steps_of(float x, float inverse) {
   precise float scaled = x * inverse;

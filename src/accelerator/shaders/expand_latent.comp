@@ -23,7 +23,7 @@ layout(push_constant) uniform Push {
   uint head_bytes, key_bytes;  // of a head of `to`, of its keys
   uint page0, head0;           // of the first workgroup
   uint positions;
-  uint latent_length, turned_length, straight_length, value_length;
+  uint kv_lora_rank, rope_length, nope_length, value_length;
   uint zero;
 } p;
 #include "address.glsl"
@@ -42,11 +42,11 @@ void load_matrix(bool key, uint head, uint i0, uint d0) {
   for (uint n = gl_LocalInvocationID.x; n < kTile * kTile; n += 64) {
     const uint across = n / kTile, along = n % kTile;  // column and row of the matrix
     const uint i = key ? across : along, d = key ? along : across;
-    const bool there = i0 + i < p.latent_length &&
-                       d0 + d < (key ? p.straight_length : p.value_length);
+    const bool there = i0 + i < p.kv_lora_rank &&
+                       d0 + d < (key ? p.nope_length : p.value_length);
     float x = 0.0;
     if (there && key) {
-      x = p.key.v[(head * p.latent_length + i0 + i) * p.key_stride + d0 + d];
+      x = p.key.v[(head * p.kv_lora_rank + i0 + i) * p.key_stride + d0 + d];
     } else if (there) {
       x = p.value.v[(head * p.value_length + d0 + d) * p.value_stride + i0 + i];
     }
@@ -57,18 +57,18 @@ void load_matrix(bool key, uint head, uint i0, uint d0) {
 void main() {
   const uint slot = gl_LocalInvocationID.x;
   const uint page = p.page0 + gl_WorkGroupID.z, head = p.head0 + gl_WorkGroupID.y;
-  const uint key_length = p.straight_length + p.turned_length;
+  const uint key_length = p.nope_length + p.rope_length;
   const uint key_tiles = padded_length(key_length) / kTile;
   const bool key = gl_WorkGroupID.x < key_tiles;
   const uint d0 = kTile * (key ? gl_WorkGroupID.x : gl_WorkGroupID.x - key_tiles);
-  const uint made = key ? p.straight_length : p.value_length;  // earlier elements are products
-  const uint cached = p.latent_length + p.turned_length;
+  const uint made = key ? p.nope_length : p.value_length;  // earlier elements are products
+  const uint cached = p.kv_lora_rank + p.rope_length;
   Words latents = Words(far(uvec2(p.from), page, p.from_bytes));
 
   float sums[kTile];
   for (uint n = 0; n < kTile; ++n) sums[n] = 0.0;
   // Elements after the latent, up to its padding, are multiplied with zeros, as on the cores.
-  const uint end = d0 < made ? padded_length(p.latent_length) : 0;
+  const uint end = d0 < made ? padded_length(p.kv_lora_rank) : 0;
   for (uint i0 = 0; i0 < end; i0 += kTile) {
     load_matrix(key, head, i0, d0);
     barrier();
@@ -87,7 +87,7 @@ void main() {
     float x = sums[n];
     if (d >= made) {
       x = 0.0;
-      if (key && d < key_length) x = latent_at(latents, cached, slot, p.latent_length + d - made);
+      if (key && d < key_length) x = latent_at(latents, cached, slot, p.kv_lora_rank + d - made);
     }
     result.v[key ? d * kPagePositions + slot : slot * padded_length(p.value_length) + d] = x;
   }

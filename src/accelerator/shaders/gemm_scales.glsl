@@ -30,7 +30,7 @@ float group_scale(uint at, uint lane) {
   return f16_at(at, lane);
 }
 
-float group_least(float scale, uint at, uint lane) {
+float group_min(float scale, uint at, uint lane) {
   if (kMinForm == kZeroPoint) return -times(scale, float(byte_at(at + lane)));
   if (kMinForm == kSignedZeroPoint) return -times(scale, signed_byte_at(at + lane));
   return f16_at(at, lane);
@@ -41,7 +41,7 @@ Scales read_group(uint base, uint lane, uint b) {
   const uint number_bytes = kScaleForm == kFormE8M0 ? 1 : kScaleForm == kFormF32 ? 4 : 2;
   Scales s;
   s.scale[0] = times(group_scale(group, lane), kFactor);
-  s.least[0] = kMinima ? group_least(s.scale[0], group + 16 * number_bytes, lane) : 0.0;
+  s.least[0] = kMinima ? group_min(s.scale[0], group + 16 * number_bytes, lane) : 0.0;
   s.scale[1] = s.scale[0];
   s.least[1] = s.least[0];
   return s;

@@ -27,7 +27,7 @@ layout(push_constant) uniform Push {
 
 const uint kF32 = 0, kBF16 = 1;
 const uint kInfinity = 0x7f800000u, kNaN = 0x7fc00000u;
-const uint kLeast = 0x04800000u;  // kQ8Least
+const uint kMinAmax = 0x04800000u;  // kQ8MinAmax
 const uint kThreads = 8;          // of a block
 
 shared uint magnitudes[gl_WorkGroupSize.x];
@@ -72,7 +72,7 @@ void quantize_q8(uint word) {
   for (uint j = 0; j < 4; ++j) bits[j] = element(4 * word + j);
   const uint amax = largest_magnitude(bits);
   const bool finite = amax < kInfinity;
-  const bool flat_block = !finite || amax < kLeast;
+  const bool flat_block = !finite || amax < kMinAmax;
   float inverse = 0.0, scale = 0.0;
   if (!flat_block) {
     inverse = quotient(127.0, uintBitsToFloat(amax));

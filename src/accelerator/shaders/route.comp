@@ -32,14 +32,14 @@ layout(push_constant) uniform Push {
 #include "sigmoid.glsl"
 
 const uint kSoftmax = 0, kSigmoid = 1, kSoftmaxOfChosen = 2;
-const uint kMostExperts = 1024, kMostChosen = 64;
+const uint kMaxExperts = 1024, kMaxChosen = 64;
 const uint kSign = 0x80000000u, kInfinityBits = 0x7f800000u;
 const uint kNoneKey = 0x007fffffu, kZeroKey = kSign;  // the keys of -infinity, and of both zeros
 
-shared float scores[kMostExperts], ranks[kMostExperts];
-shared uint keys[kMostExperts];
-shared bool taken[kMostExperts];
-shared uint chosen[kMostChosen];
+shared float scores[kMaxExperts], ranks[kMaxExperts];
+shared uint keys[kMaxExperts];
+shared bool taken[kMaxExperts];
+shared uint chosen[kMaxChosen];
 
 uint key_of(float x) {
   const uint bits = floatBitsToUint(x);

@@ -227,7 +227,7 @@ TEST(RunCall, AttentionIsThatOfTheDefinition) {
 }
 
 // A row's bits depend neither on its place nor on the other rows of its call.
-TEST(RunCall, AttentionDoesNotKnowTheLayout) {
+TEST(RunCall, AttentionDoesNotDependOnTheLayout) {
   const AttendStep step({5, 130, 1}, true);
   const std::vector<float> whole = step.run(0, 136, 0, true);
   EXPECT_EQ(step.run(0, 136, 3, true), whole);
@@ -236,7 +236,7 @@ TEST(RunCall, AttentionDoesNotKnowTheLayout) {
   EXPECT_EQ(some, std::vector<float>(whole.begin() + 4 * n, whole.begin() + 100 * n));
 }
 
-TEST(RunCall, AttentionToWhatThereIsNotIsRefused) {
+TEST(RunCall, RefusesAttentionToMissingPositions) {
   for (const AttendRow& row : {AttendRow{0, 0, 0, 3}, AttendRow{3, 0, 0, 0}, AttendRow{2, 0, 0, 1},
                                AttendRow{0, 0, 2, 1}}) {
     AttendStep step({3}, true);

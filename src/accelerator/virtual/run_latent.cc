@@ -54,13 +54,13 @@ struct HeadMatrices {
   AlignedFloats key, value;
 
   HeadMatrices(const LatentExpandCall& call, uint32_t head, const PlaceBytes& at)
-      : key(expand_key_floats(call.straight_length(), call.latent_length)),
-        value(expand_value_floats(call.to.value_length, call.latent_length)) {
-    const uint32_t latent = call.latent_length, straight = call.straight_length();
+      : key(expand_key_floats(call.nope_length(), call.kv_lora_rank)),
+        value(expand_value_floats(call.to.value_length, call.kv_lora_rank)) {
+    const uint32_t latent = call.kv_lora_rank, nope_length = call.nope_length();
     for (uint32_t i = 0; i < latent; ++i) {
       const float* row = row_of(call.key, uint64_t{head} * latent + i, at);
-      for (uint32_t d = 0; d < straight; ++d) {
-        key.data()[expand_key_at(straight, latent, d, i)] = row[d];
+      for (uint32_t d = 0; d < nope_length; ++d) {
+        key.data()[expand_key_at(nope_length, latent, d, i)] = row[d];
       }
     }
     for (uint32_t e = 0; e < call.to.value_length; ++e) {
@@ -122,7 +122,7 @@ void run_call(const LatentStoreCall& call, const PlaceBytes& at) {
 void run_call(const LatentAttendCall& call, const PlaceBytes& at) {
   const LatentPages& pages = call.pages;
   const Kernels& kernels = kernels_for(Isa::kReference);
-  const uint32_t latent = call.latent_length;
+  const uint32_t latent = call.kv_lora_rank;
   AlignedFloats scratch(kLatentScratchBytes / sizeof(float)), sums(row_sums_floats(1, latent)),
       merged(row_sums_floats(1, latent)), query(pages.length);
   const size_t nowhere = 0;
@@ -136,7 +136,7 @@ void run_call(const LatentAttendCall& call, const PlaceBytes& at) {
     const uint32_t spans = last / kSpanPositions + 1;
     for (uint64_t head = 0; head < call.heads; ++head) {
       std::copy_n(row_of(call.q, i, at) + head * call.q_head, latent, query.data());
-      std::copy_n(row_of(call.turned, i, at) + head * call.turned_head, call.turned_length(),
+      std::copy_n(row_of(call.q_rope, i, at) + head * call.rope_head, call.rope_length(),
                   query.data() + latent);
       for (uint32_t span = 0; span < spans; ++span) {
         kernels.attend_latent[static_cast<size_t>(pages.type)]({.q = query.data(),
@@ -181,9 +181,9 @@ void run_call(const LatentExpandCall& call, const PlaceBytes& at) {
       const uint32_t slots = std::min(kPagePositions, call.positions - page * kPagePositions);
       expand({.page = at(call.from.at) + page * call.from.stride,
               .slots = slots,
-              .latent_length = call.latent_length,
-              .turned_length = call.from.length - call.latent_length,
-              .straight_length = call.straight_length(),
+              .kv_lora_rank = call.kv_lora_rank,
+              .rope_length = call.from.length - call.kv_lora_rank,
+              .nope_length = call.nope_length(),
               .value_length = to.value_length,
               .key = matrices.key.data(),
               .value = matrices.value.data(),

@@ -317,7 +317,7 @@ void Direct::operator()(const LatentStoreCall& c) const {
 void Direct::operator()(const LatentAttendCall& c) const {
   const Kernels& kernels = kernels_for(best_isa(detect_cpu_features()));
   std::vector<RunLine> scratch(kLatentScratchBytes / sizeof(RunLine));
-  const uint32_t length = c.pages.length, latent = c.latent_length;
+  const uint32_t length = c.pages.length, latent = c.kv_lora_rank;
   for (size_t i = 0; i < c.rows; ++i) {
     PagedRow sees;
     std::memcpy(&sees, memory.at(c.rows_of.offset + sizeof sees * i), sizeof sees);
@@ -331,7 +331,7 @@ void Direct::operator()(const LatentAttendCall& c) const {
       from.push_back(h * length);
       to.push_back(h * latent);
       std::copy_n(row(c.q, i) + h * c.q_head, latent, &q[h * length]);
-      std::copy_n(row(c.turned, i) + h * c.turned_head, length - latent, &q[h * length + latent]);
+      std::copy_n(row(c.q_rope, i) + h * c.rope_head, length - latent, &q[h * length + latent]);
     }
     const std::vector<uint32_t> last(c.heads, sees.last);
     const uint32_t spans = sees.last / kSpanPositions + 1;
@@ -361,8 +361,8 @@ void Direct::operator()(const LatentAttendCall& c) const {
 
 // Computes an element at a time, as a chain over the latent from its first element to its padding.
 void Direct::operator()(const LatentExpandCall& c) const {
-  const uint32_t latent = c.latent_length, length = c.from.length;
-  const uint32_t straight = c.to.key_length - (length - latent);
+  const uint32_t latent = c.kv_lora_rank, length = c.from.length;
+  const uint32_t nope_length = c.to.key_length - (length - latent);
   for (uint32_t position = 0; position < c.positions; ++position) {
     const uint32_t page_of = position / 64, slot = position % 64;
     const KvPage from{memory.at(c.from.at.offset + page_of * c.from.stride), nullptr};
@@ -380,8 +380,8 @@ void Direct::operator()(const LatentExpandCall& c) const {
       auto* keys = reinterpret_cast<float*>(to.k);
       auto* values = reinterpret_cast<float*>(to.v) + slot * padded_length(c.to.value_length);
       for (uint32_t d = 0; d < padded_length(c.to.key_length); ++d) {
-        float k = d < c.to.key_length && d >= straight ? x[latent + d - straight] : 0;
-        if (d < straight) {
+        float k = d < c.to.key_length && d >= nope_length ? x[latent + d - nope_length] : 0;
+        if (d < nope_length) {
           k = chain([&](uint32_t i) { return row(c.key, size_t{head} * latent + i)[d]; });
         }
         keys[d * 64 + slot] = k;

@@ -81,7 +81,7 @@ TEST(TimedAccelerator, CommandsTakeWhatTheRatesSay) {
   EXPECT_EQ(timed.gpu.bytes_out(), 200u);
 }
 
-TEST(TimedAccelerator, WhatIsSideBySideShares) {
+TEST(TimedAccelerator, ConcurrentCommandsShareTheRates) {
   Timed timed(2);
   Command beside = timed.norm(1);
   beside.ordered = false;
@@ -131,7 +131,7 @@ TEST(TimedAccelerator, NothingBeginsBeforeItIsSubmitted) {
   EXPECT_NEAR(timed.gpu.computing_seconds(), 5, kNear);
 }
 
-TEST(TimedAccelerator, TellsOfWhatThereIsNot) {
+TEST(TimedAccelerator, RefusesMissingMemoryAndMoments) {
   Timed timed(2);
   EXPECT_THROW(timed.gpu.allocate(2001), Error);  // more than one buffer may have
   EXPECT_THROW(timed.gpu.allocate(1001), Error);  // more than all memory

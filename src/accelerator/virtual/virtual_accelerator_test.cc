@@ -37,7 +37,7 @@ void expect_error(ErrorCode code, const char* text, const std::function<void()>&
   }
 }
 
-TEST(VirtualAccelerator, TellsItsFacts) {
+TEST(VirtualAccelerator, ReportsItsFacts) {
   VirtualAccelerator gpu({.queues = 2, .memory_bytes = 1000});
   EXPECT_EQ(gpu.facts().memory_bytes, 1000u);
   ASSERT_EQ(gpu.facts().queues.size(), 2u);
@@ -61,7 +61,7 @@ TEST(VirtualAccelerator, MemoryIsLimitedAndPoisoned) {
   for (float x : floats_at(gpu, b.at(), 250)) EXPECT_TRUE(std::isnan(x));
 }
 
-TEST(VirtualAccelerator, WhatThereIsNotIsRefused) {
+TEST(VirtualAccelerator, RefusesMissingBuffersQueuesAndTimelines) {
   VirtualAccelerator gpu({.queues = 2});
   Buffer a = gpu.allocate(64), gone = gpu.allocate(64);
   const Place freed = gone.at();
@@ -144,7 +144,7 @@ TEST(VirtualAccelerator, ListsWaitForWhatComesLater) {
   }
 }
 
-TEST(VirtualAccelerator, IsLostWhereNothingGoesOn) {
+TEST(VirtualAccelerator, IsLostWhereCommandsDeadlock) {
   VirtualAccelerator gpu({});
   Buffer a = gpu.allocate(64);
   const TimelineId never = gpu.make_timeline(), end = gpu.make_timeline();

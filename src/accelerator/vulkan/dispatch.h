@@ -32,8 +32,8 @@ struct Dispatch {
 
 // Limits that every Vulkan has: the workgroups in a direction, and the greatest index, which SPIR-V
 // reads as signed.
-inline constexpr uint64_t kMostGroups = 65535;
-inline constexpr uint64_t kMostIndex = INT32_MAX;
+inline constexpr uint64_t kMaxGroups = 65535;
+inline constexpr uint64_t kMaxIndex = INT32_MAX;
 
 // Returns the address of a place in the accelerator's memory; 0 for an empty place.
 using AddressOf = std::function<uint64_t(const Place&)>;

@@ -22,12 +22,12 @@ struct AttendPush {
 static_assert(sizeof(AttendPush) == 96);
 
 constexpr uint32_t kInvocations = 64;
-constexpr uint64_t kMostProducts = uint64_t{1} << 30;  // of a dispatch
+constexpr uint64_t kMaxProducts = uint64_t{1} << 30;  // of a dispatch
 
 // Returns x's stride. The shader counts floats from the first row's in 31 bits.
 uint32_t checked_stride(const FloatRows& x, uint32_t rows) {
-  constexpr uint64_t kMostFloats = uint64_t{1} << 31;
-  if (x.stride > kMostFloats / std::max(rows, 1u)) {
+  constexpr uint64_t kMaxFloats = uint64_t{1} << 31;
+  if (x.stride > kMaxFloats / std::max(rows, 1u)) {
     fail(ErrorCode::kUnsupported,
          "attention over {} rows of {} floats is more than shaders can index: lower --gpu-rows",
          rows, x.stride);
@@ -92,9 +92,9 @@ PagedAttendPush push_of(const PagedAttendCall& call, const AddressOf& address) {
 
 // The push constants; attend_latent.comp has the same block.
 struct LatentAttendPush {
-  uint64_t q, turned, pages, rows_of, out;
-  uint32_t q_stride, turned_stride, out_stride;
-  uint32_t q_head, turned_head;
+  uint64_t q, q_rope, pages, rows_of, out;
+  uint32_t q_stride, rope_stride, out_stride;
+  uint32_t q_head, rope_head;
   uint32_t page_bytes;
   uint32_t row0, head0;
   uint32_t key_length, value_length;
@@ -105,20 +105,20 @@ static_assert(sizeof(LatentAttendPush) == 88);
 
 LatentAttendPush push_of(const LatentAttendCall& call, const AddressOf& address) {
   return {.q = address(call.q.at),
-          .turned = address(call.turned.at),
+          .q_rope = address(call.q_rope.at),
           .pages = address(call.pages.at),
           .rows_of = address(call.rows_of),
           .out = address(call.out.at),
           .q_stride = checked_stride(call.q, call.rows),
-          .turned_stride = checked_stride(call.turned, call.rows),
+          .rope_stride = checked_stride(call.q_rope, call.rows),
           .out_stride = checked_stride(call.out, call.rows),
           .q_head = call.q_head,
-          .turned_head = call.turned_head,
+          .rope_head = call.rope_head,
           .page_bytes = checked_page_bytes(call.pages.stride),
           .row0 = 0,
           .head0 = 0,
           .key_length = call.pages.length,
-          .value_length = call.latent_length,
+          .value_length = call.kv_lora_rank,
           .scale = call.scale,
           .zero = 0};
 }
@@ -128,7 +128,7 @@ struct AttendWork {
   uint32_t rows = 0, heads = 0, group = 1;
   uint32_t positions = 0;  // the most that a row sees
   uint32_t key_length = 0, value_length = 0;
-  uint32_t most_length = kMaxHeadDim;  // the most of key_length and value_length
+  uint32_t max_length = kMaxHeadDim;  // the most of key_length and value_length
 };
 
 // Returns dispatches that each take some rows of some heads. They are copies of `like`; `push` has
@@ -136,15 +136,15 @@ struct AttendWork {
 template <typename Push>
 std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Push push) {
   HEARTH_CHECK(work.group > 0, "attention in groups of no heads");
-  if (std::max(work.key_length, work.value_length) > work.most_length) {
+  if (std::max(work.key_length, work.value_length) > work.max_length) {
     fail(ErrorCode::kUnsupported,
          "attention has keys of {} and values of {} elements, and shaders support at most {}: run "
          "the model on the cores",
-         work.key_length, work.value_length, work.most_length);
+         work.key_length, work.value_length, work.max_length);
   }
   const uint64_t products =
       uint64_t{std::max(work.positions, 1u)} * std::max(work.key_length + work.value_length, 1u);
-  const uint64_t most = std::clamp<uint64_t>(kMostProducts / products, 1, kMostGroups);
+  const uint64_t most = std::clamp<uint64_t>(kMaxProducts / products, 1, kMaxGroups);
   const uint32_t rows = static_cast<uint32_t>(std::min<uint64_t>(std::max(work.rows, 1u), most));
   const uint32_t heads = static_cast<uint32_t>(std::max<uint64_t>(most / rows, 1));
   const uint32_t chunks = (work.value_length + kInvocations - 1) / kInvocations;
@@ -194,8 +194,8 @@ std::vector<Dispatch> dispatches_of(const LatentAttendCall& call, const AddressO
                            .heads = call.heads,
                            .positions = call.positions,
                            .key_length = call.pages.length,
-                           .value_length = call.latent_length,
-                           .most_length = kMaxLatentKey};
+                           .value_length = call.kv_lora_rank,
+                           .max_length = kMaxLatentKey};
   const auto type = static_cast<uint32_t>(call.pages.type);
   return split_attention(work, {.shader = "attend_latent", .constants = {type}},
                          push_of(call, address));

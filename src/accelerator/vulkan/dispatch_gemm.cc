@@ -22,7 +22,7 @@ struct GemmPush {
   uint32_t row_stride, out_stride;
   uint32_t m, panels;
   uint32_t block0, segments;
-  std::array<uint32_t, kMostCuts + 1> ends;
+  std::array<uint32_t, kMaxCuts + 1> ends;
   uint32_t zero;
 };
 static_assert(sizeof(GemmPush) <= 128);
@@ -32,9 +32,9 @@ constexpr uint64_t kGemmProducts = uint64_t{1} << 31;
 constexpr uint64_t kGemmBytes = uint64_t{1} << 31;
 // The fewest rows of a dispatch where there are more. Fewer would read weights again too often.
 constexpr uint32_t kGemmJointRows = 256;
-// All rows may choose one expert, though few are likely to. Then a dispatch does up to kMostSkew
+// All rows may choose one expert, though few are likely to. Then a dispatch does up to kMaxSkew
 // times the most work of other dispatches.
-constexpr uint64_t kMostSkew = 8;
+constexpr uint64_t kMaxSkew = 8;
 
 // The tile that a work group computes.
 struct GemmTile {
@@ -143,7 +143,7 @@ GemmPiece largest_gemm_piece(const GemmProduct& p) {
   const uint64_t row_bytes = sizeof(float) * std::max<uint64_t>({p.row_stride, call.out.stride, 1});
   const auto whole_tiles = [](uint64_t wanted, std::initializer_list<uint64_t> limits,
                               uint32_t of) {
-    const uint64_t tiles = std::min({wanted / of + 1, std::min(limits) / of, kMostGroups});
+    const uint64_t tiles = std::min({wanted / of + 1, std::min(limits) / of, kMaxGroups});
     return static_cast<uint32_t>(std::max<uint64_t>(tiles, 1) * of);
   };
   const uint64_t joint = std::min(call.m, kGemmJointRows);
@@ -165,11 +165,11 @@ GemmProduct gemm_product(const GemmCall& call, const AddressOf& address) {
 // Returns the most panels of an expert that a dispatch computes. It computes all rows that there
 // may be. The panels follow from the likely rows, and are fewer where nearly all rows may choose
 // it.
-uint32_t most_panels(const GemmProduct& p, const ExpertGemmCall& call) {
+uint32_t max_panels(const GemmProduct& p, const ExpertGemmCall& call) {
   uint64_t rows = std::max(std::min(call.room, call.choices), 1u);
   if (call.row) rows = std::min<uint64_t>(rows, std::max(call.a.rows, 1u));
   const uint64_t of_panel = rows * kPanelRows * kBlock * std::max(call.spec.blocks(), 1u);
-  const uint64_t tiles = kMostSkew * kGemmProducts / of_panel / p.tile.panels();
+  const uint64_t tiles = kMaxSkew * kGemmProducts / of_panel / p.tile.panels();
   const uint64_t panels = std::max<uint64_t>(tiles, 1) * p.tile.panels();
   return static_cast<uint32_t>(std::min<uint64_t>(panels, largest_gemm_piece(p).panels));
 }
@@ -188,7 +188,7 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
          "--gpu-rows",
          call.a.rows, call.room);
   }
-  const uint32_t most = most_panels(product, call);
+  const uint32_t most = max_panels(product, call);
   const GemmTile& tile = product.tile;
   // There are workgroups for twice as many rows as are likely.
   const uint64_t rows = std::min(uint64_t{2} * call.likely_rows, uint64_t{call.room});
@@ -203,9 +203,9 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
     std::memcpy(&push.ends[3], &row, sizeof row);
     push.ends[5] = expert;
     d.set_push(push);
-    d.groups = {
-        round_up(piece.panels, tile.panels()) / tile.panels(),
-        static_cast<uint32_t>(std::min((rows + tile.rows() - 1) / tile.rows(), kMostGroups)), 1};
+    d.groups = {round_up(piece.panels, tile.panels()) / tile.panels(),
+                static_cast<uint32_t>(std::min((rows + tile.rows() - 1) / tile.rows(), kMaxGroups)),
+                1};
   }
 }
 
@@ -213,7 +213,7 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
 
 std::vector<Dispatch> dispatches_of(const GemmCall& call, const AddressOf& address) {
   if (call.m == 0 || call.panels == 0) return {};
-  HEARTH_CHECK(call.cuts.size() <= kMostCuts, "the call was checked");
+  HEARTH_CHECK(call.cuts.size() <= kMaxCuts, "the call was checked");
   const GemmProduct product = gemm_product(call, address);
   const GemmTile& tile = product.tile;
   const GemmPiece most = largest_gemm_piece(product);

@@ -28,13 +28,13 @@ uint32_t store_groups(uint32_t length) {
 uint64_t store_height(const KvStoreCall& call) {
   const uint64_t key = call.pages.key_length, value = call.pages.value_length;
   const uint64_t heads = call.pages.heads, longest = heads * std::max(key, value);
-  if (heads > kMostGroups || longest > kMostIndex) {
+  if (heads > kMaxGroups || longest > kMaxIndex) {
     fail(ErrorCode::kUnsupported, "keys of {} heads of {} are longer than shaders can index", heads,
          std::max(key, value));
   }
   const uint64_t stride = std::max<uint64_t>({call.k.stride, call.v.stride, 1});
-  return std::min({kMostGroups, std::max<uint64_t>(kStoreElements / (heads * (key + value)), 1),
-                   (kMostIndex - longest) / stride + 1});
+  return std::min({kMaxGroups, std::max<uint64_t>(kStoreElements / (heads * (key + value)), 1),
+                   (kMaxIndex - longest) / stride + 1});
 }
 
 }  // namespace
@@ -80,13 +80,13 @@ std::vector<Dispatch> dispatches_of(const LatentStoreCall& call, const AddressOf
   const LatentPages& pages = call.pages;
   const uint64_t elements = uint64_t{pages.copies} * pages.length;
   if (elements == 0) return {};
-  if (pages.copies > kMostGroups) {
+  if (pages.copies > kMaxGroups) {
     fail(ErrorCode::kUnsupported, "{} copies of latents are more than shaders can index",
          pages.copies);
   }
   const uint64_t height =
-      std::min({kMostGroups, std::max<uint64_t>(kStoreElements / elements, 1),
-                (kMostIndex - pages.length) / std::max<uint64_t>(call.x.stride, 1) + 1});
+      std::min({kMaxGroups, std::max<uint64_t>(kStoreElements / elements, 1),
+                (kMaxIndex - pages.length) / std::max<uint64_t>(call.x.stride, 1) + 1});
   std::vector<Dispatch> dispatches;
   for (uint64_t row = 0; row < call.rows; row += height) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "kv_store"});

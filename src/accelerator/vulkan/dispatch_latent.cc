@@ -15,17 +15,17 @@ struct ExpandPush {
   uint32_t from_bytes, to_bytes, head_bytes, key_bytes;
   uint32_t page0, head0;
   uint32_t positions;
-  uint32_t latent_length, turned_length, straight_length, value_length;
+  uint32_t kv_lora_rank, rope_length, nope_length, value_length;
   uint32_t zero;
 };
 static_assert(sizeof(ExpandPush) == 88);
 
-constexpr uint32_t kExpandTile = 16;                         // elements of a workgroup
-constexpr uint64_t kMostExpandProducts = uint64_t{1} << 30;  // of a dispatch
+constexpr uint32_t kExpandTile = 16;                        // elements of a workgroup
+constexpr uint64_t kMaxExpandProducts = uint64_t{1} << 30;  // of a dispatch
 
 // Returns the matrix's stride. The shader counts its elements from the first in 31 bits.
 uint32_t checked_matrix(const FloatRows& matrix, uint64_t rows, uint64_t n) {
-  if ((rows - 1) * matrix.stride + n > kMostIndex) {
+  if ((rows - 1) * matrix.stride + n > kMaxIndex) {
     fail(ErrorCode::kUnsupported,
          "matrices of {} rows of {} floats are more than shaders can index: run the model on the "
          "cores",
@@ -38,14 +38,14 @@ uint32_t checked_matrix(const FloatRows& matrix, uint64_t rows, uint64_t n) {
 
 std::vector<Dispatch> dispatches_of(const LatentExpandCall& call, const AddressOf& address) {
   const KvPages& to = call.to;
-  const uint32_t pages = pages_for(call.positions), latent = call.latent_length;
+  const uint32_t pages = pages_for(call.positions), latent = call.kv_lora_rank;
   if (pages == 0 || to.heads == 0) return {};
   ExpandPush push{
       .from = address(call.from.at),
       .key = address(call.key.at),
       .value = address(call.value.at),
       .to = address(to.at),
-      .key_stride = checked_matrix(call.key, uint64_t{to.heads} * latent, call.straight_length()),
+      .key_stride = checked_matrix(call.key, uint64_t{to.heads} * latent, call.nope_length()),
       .value_stride = checked_matrix(call.value, uint64_t{to.heads} * to.value_length, latent),
       .from_bytes = checked_page_bytes(call.from.stride),
       .to_bytes = checked_page_bytes(to.stride),
@@ -54,16 +54,16 @@ std::vector<Dispatch> dispatches_of(const LatentExpandCall& call, const AddressO
       .page0 = 0,
       .head0 = 0,
       .positions = call.positions,
-      .latent_length = latent,
-      .turned_length = call.from.length - latent,
-      .straight_length = call.straight_length(),
+      .kv_lora_rank = latent,
+      .rope_length = call.from.length - latent,
+      .nope_length = call.nope_length(),
       .value_length = to.value_length,
       .zero = 0};
   const uint32_t tiles =
       (padded_length(to.key_length) + padded_length(to.value_length)) / kExpandTile;
   // The multiply-adds of one head in one page.
   const uint64_t products = uint64_t{kPagePositions} * latent * tiles * kExpandTile;
-  const uint64_t most = std::clamp<uint64_t>(kMostExpandProducts / products, 1, kMostGroups);
+  const uint64_t most = std::clamp<uint64_t>(kMaxExpandProducts / products, 1, kMaxGroups);
   const auto heads = static_cast<uint32_t>(std::min<uint64_t>(to.heads, most));
   const auto height = static_cast<uint32_t>(std::max<uint64_t>(most / heads, 1));
   std::vector<Dispatch> dispatches;

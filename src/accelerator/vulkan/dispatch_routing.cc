@@ -39,16 +39,16 @@ constexpr uint64_t kExpertAddGroup = 256;  // elements of a workgroup
 std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& address) {
   const RouterRule& rule = call.rule;
   const uint64_t stride = std::max<uint64_t>({call.logits.stride, rule.used, 1});
-  if (stride > kMostIndex) {
+  if (stride > kMaxIndex) {
     fail(ErrorCode::kUnsupported, "rows of logits lie {} floats apart, more than shaders can index",
          stride);
   }
-  const uint64_t height = std::min(kMostGroups, (kMostIndex - kMostExperts) / stride + 1);
+  const uint64_t height = std::min(kMaxGroups, (kMaxIndex - kMaxExperts) / stride + 1);
   std::vector<Dispatch> dispatches;
   for (uint64_t row = 0; row < call.rows; row += height) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "route"});
     d.constants = {static_cast<uint32_t>(rule.gating), call.bias ? 1u : 0u,
-                   rule.normalised ? 1u : 0u};
+                   rule.norm_topk ? 1u : 0u};
     d.set_push(
         RoutePush{.logits = address(call.logits.at) + sizeof(float) * call.logits.stride * row,
                   .bias = address(call.bias),
@@ -68,7 +68,7 @@ std::vector<Dispatch> dispatches_of(const RouteCall& call, const AddressOf& addr
 }
 
 std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& address) {
-  if (call.choices() > kMostIndex) {
+  if (call.choices() > kMaxIndex) {
     fail(ErrorCode::kUnsupported,
          "{} choices of experts are more than shaders can index: lower --gpu-rows", call.choices());
   }
@@ -86,13 +86,13 @@ std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& addr
 std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& address) {
   const uint64_t stride = std::max<uint64_t>({call.out.stride, call.n, call.used});
   const uint64_t columns = (uint64_t{call.n} + kExpertAddGroup - 1) / kExpertAddGroup;
-  if (stride > kMostIndex || call.room * call.x.stride + call.n > kMostIndex ||
-      columns > kMostGroups) {
+  if (stride > kMaxIndex || call.room * call.x.stride + call.n > kMaxIndex ||
+      columns > kMaxGroups) {
     fail(ErrorCode::kUnsupported,
          "{} rows of experts of {} floats are more than shaders can index: lower --gpu-rows",
          call.room, call.x.stride);
   }
-  const uint64_t height = std::min(kMostGroups, kMostIndex / stride);
+  const uint64_t height = std::min(kMaxGroups, kMaxIndex / stride);
   std::vector<Dispatch> dispatches;
   for (uint64_t row = 0; row < call.rows; row += height) {
     const uint64_t choice = row * call.used;

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMostElements = uint64_t{1} << 26;  // of a dispatch
+constexpr uint64_t kMaxElements = uint64_t{1} << 26;  // of a dispatch
 
 // The elements of a row that one workgroup takes: local_size_x of the shader, times the elements of
 // one invocation.
@@ -26,18 +26,18 @@ struct Part {
 };
 
 // Returns parts that make up `rows` rows of `n` elements. All columns but the last are multiples of
-// `group`. No index into any matrix goes beyond kMostIndex: the widest stride is `stride`, and a
+// `group`. No index into any matrix goes beyond kMaxIndex: the widest stride is `stride`, and a
 // row's index stays below `reach`.
 std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t stride,
                            uint64_t reach) {
-  if (reach > kMostIndex) {
+  if (reach > kMaxIndex) {
     fail(ErrorCode::kUnsupported, "rows of {} elements are longer than shaders can index", reach);
   }
   std::vector<Part> parts;
   if (rows == 0 || n == 0) return parts;
-  const uint64_t columns = std::min({n, kMostGroups * group, kMostElements});
-  uint64_t height = std::min<uint64_t>(kMostGroups, std::max<uint64_t>(kMostElements / columns, 1));
-  if (stride > 0) height = std::min(height, (kMostIndex - reach) / stride + 1);
+  const uint64_t columns = std::min({n, kMaxGroups * group, kMaxElements});
+  uint64_t height = std::min<uint64_t>(kMaxGroups, std::max<uint64_t>(kMaxElements / columns, 1));
+  if (stride > 0) height = std::min(height, (kMaxIndex - reach) / stride + 1);
   for (uint64_t row = 0; row < rows; row += height) {
     for (uint64_t column = 0; column < n; column += columns) {
       parts.push_back(
@@ -73,7 +73,7 @@ std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
 
 // Fails where a norm's row does not fit one part.
 void need_one_part(uint64_t n) {
-  if (n <= kMostElements) return;
+  if (n <= kMaxElements) return;
   fail(ErrorCode::kUnsupported,
        "a norm of {} elements is longer than shaders support: run the model on the cores", n);
 }

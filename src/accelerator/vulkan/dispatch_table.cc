@@ -25,12 +25,12 @@ constexpr uint64_t kTableElements = uint64_t{1} << 26;  // of a dispatch
 // Returns how many rows a dispatch takes.
 uint32_t table_height(const TableCall& call) {
   const uint64_t k = call.spec.k, stride = std::max<uint64_t>(call.out.stride, 1);
-  if (k > kTableElements || call.spec.codes_panel_bytes() > kMostIndex ||
-      call.spec.scales_panel_bytes() > kMostIndex) {
+  if (k > kTableElements || call.spec.codes_panel_bytes() > kMaxIndex ||
+      call.spec.scales_panel_bytes() > kMaxIndex) {
     fail(ErrorCode::kUnsupported, "rows of {} elements are longer than shaders can index", k);
   }
   return static_cast<uint32_t>(
-      std::min({kMostGroups, kTableElements / k, (kMostIndex - k) / stride + 1}));
+      std::min({kMaxGroups, kTableElements / k, (kMaxIndex - k) / stride + 1}));
 }
 
 }  // namespace

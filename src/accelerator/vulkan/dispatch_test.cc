@@ -10,10 +10,10 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostRows = 65536, kModelWidth = 7168, kModelHeads = 128, kKeyLength = 192,
+constexpr uint32_t kMaxRows = 65536, kModelWidth = 7168, kModelHeads = 128, kKeyLength = 192,
                    kValueLength = 128;
 constexpr uint32_t kExperts = 256, kUsed = 8, kHidden = 2048,
-                   kPages = 2 * kMostRows / kPagePositions;
+                   kPages = 2 * kMaxRows / kPagePositions;
 
 Place somewhere(BufferId buffer) { return {buffer, 0}; }
 FloatRows rows_in(BufferId buffer, uint64_t stride) { return {somewhere(buffer), stride}; }
@@ -30,7 +30,7 @@ uint64_t groups_of(const KernelCall& call) {
     uint64_t of_dispatch = 1;
     for (uint32_t count : dispatch.groups) {
       EXPECT_GT(count, 0u);
-      EXPECT_LE(count, kMostGroups);
+      EXPECT_LE(count, kMaxGroups);
       of_dispatch *= count;
     }
     groups += of_dispatch;
@@ -43,41 +43,41 @@ ActRows bf16_rows(uint32_t rows, uint32_t k) { return {somewhere(9), ActFormat::
 TEST(Dispatches, AllRowsOfTheLargestPass) {
   EXPECT_EQ(groups_of(NormCall{.x = rows_in(0, kModelWidth),
                                .weight = somewhere(1),
-                               .rows = kMostRows,
+                               .rows = kMaxRows,
                                .n = kModelWidth,
                                .eps = 1e-6f,
                                .out = rows_in(2, kModelWidth)}),
-            kMostRows);
+            kMaxRows);
   EXPECT_EQ(groups_of(AddCall{.a = rows_in(0, kModelWidth),
                               .b = rows_in(1, kModelWidth),
-                              .rows = kMostRows,
+                              .rows = kMaxRows,
                               .n = kModelWidth,
                               .out = rows_in(2, kModelWidth)}),
-            uint64_t{kMostRows} * (kModelWidth / 256));
+            uint64_t{kMaxRows} * (kModelWidth / 256));
   EXPECT_EQ(groups_of(QuantizeCall{.x = rows_in(0, kModelWidth),
-                                   .rows = kMostRows,
+                                   .rows = kMaxRows,
                                    .n = kModelWidth,
-                                   .out = bf16_rows(kMostRows, kModelWidth)}),
-            uint64_t{kMostRows} * (kModelWidth / 128));
-  const uint32_t turned = kKeyLength - kValueLength;
+                                   .out = bf16_rows(kMaxRows, kModelWidth)}),
+            uint64_t{kMaxRows} * (kModelWidth / 128));
+  const uint32_t n_rot = kKeyLength - kValueLength;
   EXPECT_EQ(groups_of(RopeCall{.x = rows_in(0, kModelHeads * kKeyLength),
-                               .rows = kMostRows,
+                               .rows = kMaxRows,
                                .heads = kModelHeads,
                                .head_stride = kKeyLength,
                                .cos = somewhere(1),
                                .sin = somewhere(2),
-                               .n_rot = turned}),
-            uint64_t{kMostRows} * kModelHeads * (turned / 2) / 64);
+                               .n_rot = n_rot}),
+            uint64_t{kMaxRows} * kModelHeads * (n_rot / 2) / 64);
   const PackSpec spec{
       .kind = PackKind::kBF16, .rows = kModelHeads * kKeyLength, .k = 1536, .k_origin = 0};
   EXPECT_EQ(groups_of(GemmCall{.spec = spec,
                                .codes = somewhere(0),
                                .panels = spec.panels(),
                                .block1 = spec.blocks(),
-                               .a = bf16_rows(kMostRows, spec.k),
-                               .m = kMostRows,
+                               .a = bf16_rows(kMaxRows, spec.k),
+                               .m = kMaxRows,
                                .out = rows_in(2, kModelHeads * kKeyLength)}),
-            uint64_t{kMostRows} / 32 * spec.panels());
+            uint64_t{kMaxRows} / 32 * spec.panels());
 }
 
 TEST(Dispatches, AllPagesOfTheLargestPass) {
@@ -92,46 +92,46 @@ TEST(Dispatches, AllPagesOfTheLargestPass) {
   EXPECT_EQ(groups_of(KvStoreCall{.k = rows_in(0, kModelHeads * kKeyLength),
                                   .v = rows_in(1, kModelHeads * kValueLength),
                                   .slots = somewhere(2),
-                                  .rows = kMostRows,
+                                  .rows = kMaxRows,
                                   .pages = pages}),
-            uint64_t{kMostRows} * kModelHeads * halves);
+            uint64_t{kMaxRows} * kModelHeads * halves);
   EXPECT_EQ(groups_of(PagedAttendCall{.q = rows_in(0, kModelHeads * kKeyLength),
                                       .rows_of = somewhere(1),
-                                      .rows = kMostRows,
-                                      .positions = kMostRows,
+                                      .rows = kMaxRows,
+                                      .positions = kMaxRows,
                                       .heads = kModelHeads,
                                       .pages = pages,
                                       .out = rows_in(2, kModelHeads * kValueLength)}),
-            uint64_t{kMostRows} * kModelHeads);
+            uint64_t{kMaxRows} * kModelHeads);
   LatentPages latents{
       .at = somewhere(3), .count = kPages, .type = KvType::kF16, .copies = 1, .length = 576};
   latents.stride = latents.copy_bytes();
   EXPECT_GE(groups_of(LatentStoreCall{.x = rows_in(0, latents.length),
                                       .slots = somewhere(1),
-                                      .rows = kMostRows,
+                                      .rows = kMaxRows,
                                       .pages = latents}),
-            kMostRows);
+            kMaxRows);
   constexpr uint32_t kAtOnce = 4;  // heads of absorbed rows
   EXPECT_EQ(groups_of(LatentAttendCall{.q = rows_in(0, kAtOnce * 512),
-                                       .turned = rows_in(1, kModelHeads * kKeyLength),
+                                       .q_rope = rows_in(1, kModelHeads * kKeyLength),
                                        .q_head = 512,
-                                       .turned_head = kKeyLength,
+                                       .rope_head = kKeyLength,
                                        .rows_of = somewhere(2),
-                                       .rows = kMostRows,
-                                       .positions = kMostRows,
+                                       .rows = kMaxRows,
+                                       .positions = kMaxRows,
                                        .heads = kAtOnce,
-                                       .latent_length = 512,
+                                       .kv_lora_rank = 512,
                                        .pages = latents,
                                        .out = rows_in(4, kAtOnce * 512)}),
-            uint64_t{kMostRows} * kAtOnce);
+            uint64_t{kMaxRows} * kAtOnce);
   KvPages expanded = pages;
   expanded.at = somewhere(5);
   expanded.heads = kAtOnce;
   expanded.type = KvType::kF32;
   expanded.stride = kAtOnce * expanded.head_bytes();
   EXPECT_GE(groups_of(LatentExpandCall{.from = latents,
-                                       .positions = kMostRows,
-                                       .latent_length = 512,
+                                       .positions = kMaxRows,
+                                       .kv_lora_rank = 512,
                                        .key = rows_in(0, kKeyLength - 64),
                                        .value = rows_in(1, 512),
                                        .to = expanded}),
@@ -143,30 +143,30 @@ TEST(Dispatches, AllChoicesOfTheLargestPass) {
               row = somewhere(3), first = somewhere(4);
   EXPECT_EQ(groups_of(RouteCall{.rule = {.experts = kExperts, .used = kUsed},
                                 .logits = rows_in(5, kExperts),
-                                .rows = kMostRows,
+                                .rows = kMaxRows,
                                 .chosen = chosen,
                                 .weights = weights}),
-            kMostRows);
+            kMaxRows);
   EXPECT_EQ(groups_of(GroupCall{.chosen = chosen,
-                                .rows = kMostRows,
+                                .rows = kMaxRows,
                                 .used = kUsed,
                                 .experts = kExperts,
                                 .place = place,
                                 .row = row,
                                 .first = first}),
             kExperts);
-  constexpr uint32_t kBatch = 2, kRoom = kBatch * kMostRows;
-  const PlacedRows placed{first, 6, kBatch, kMostRows * kUsed / kExperts};
+  constexpr uint32_t kBatch = 2, kRoom = kBatch * kMaxRows;
+  const PlacedRows placed{first, 6, kBatch, kMaxRows * kUsed / kExperts};
   ExpertGemmCall product{
       .spec = {.kind = PackKind::kBF16, .rows = kHidden, .k = kModelWidth, .k_origin = 0},
       .codes = somewhere(5),
       .codes_stride = uint64_t{1} << 25,
       .expert0 = 6,
       .experts = kBatch,
-      .choices = kMostRows * kUsed,
+      .choices = kMaxRows * kUsed,
       .first = first,
       .row = row,
-      .a = bf16_rows(kMostRows, kModelWidth),
+      .a = bf16_rows(kMaxRows, kModelWidth),
       .likely_rows = placed.likely_rows,
       .room = kRoom,
       .out = rows_in(6, kHidden)};
@@ -190,14 +190,14 @@ TEST(Dispatches, AllChoicesOfTheLargestPass) {
                                     .weights = weights,
                                     .place = place,
                                     .first = first,
-                                    .rows = kMostRows,
+                                    .rows = kMaxRows,
                                     .used = kUsed,
                                     .expert0 = 6,
                                     .experts = kBatch,
                                     .likely_rows = placed.likely_rows,
                                     .n = kModelWidth,
                                     .out = rows_in(7, kModelWidth)}),
-            uint64_t{kMostRows} * (kModelWidth / 256));
+            uint64_t{kMaxRows} * (kModelWidth / 256));
 }
 
 }  // namespace

@@ -49,17 +49,17 @@ DeviceMemory::DeviceMemory(VulkanDevice& device, bool visible) : device_(device)
   }
 }
 
-uint64_t DeviceMemory::most_bytes() const {
+uint64_t DeviceMemory::max_bytes() const {
   const uint64_t most = device_.physical().facts.allocation_bytes;
   return most > padding_ ? most - padding_ : 0;
 }
 
 BufferId DeviceMemory::allocate(uint64_t bytes) {
   if (bytes == 0) fail(ErrorCode::kRequest, "a buffer must have at least 1 byte");
-  if (bytes > most_bytes()) {
+  if (bytes > max_bytes()) {
     fail(ErrorCode::kResource,
          "a buffer of {} is larger than the accelerator {} allows ({}): use less",
-         bytes_text(bytes), device_.name(), bytes_text(most_bytes()));
+         bytes_text(bytes), device_.name(), bytes_text(max_bytes()));
   }
   const uint64_t free = free_bytes_of(device_.physical());
   if (free > 0 && bytes > free) fail_short(bytes);

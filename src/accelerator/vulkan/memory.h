@@ -44,7 +44,7 @@ class DeviceMemory {
   DeviceBuffer take(BufferId id);
 
   // Returns the most bytes of one buffer.
-  uint64_t most_bytes() const;
+  uint64_t max_bytes() const;
 
  private:
   DeviceBuffer make(uint64_t bytes, uint32_t type, VkBufferUsageFlags usage);

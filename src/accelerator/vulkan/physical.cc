@@ -158,8 +158,8 @@ void choose_extensions(PhysicalDevice* device, const std::vector<std::string>& n
     device->facts.lacks.push_back(
         {"import of the host's memory", "weights go through pinned memory, copied once more"});
   }
-  device->tells_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  if (device->tells_budget) {
+  device->reports_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (device->reports_budget) {
     device->extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   } else {
     device->facts.lacks.push_back({"a memory budget", "how much is free is not known"});
@@ -189,7 +189,7 @@ void describe_rest(PhysicalDevice* device, const PropertyChain& properties) {
         {"accelerated dot products of bytes", "products of quantized weights are slow"});
   }
   const VkPhysicalDeviceLimits& limits = properties.core.properties.limits;
-  std::copy_n(limits.maxComputeWorkGroupCount, 3, device->most_groups.begin());
+  std::copy_n(limits.maxComputeWorkGroupCount, 3, device->max_groups.begin());
   if (device->refused.empty() && (limits.maxComputeWorkGroupInvocations < kGroupInvocations ||
                                   limits.maxComputeSharedMemorySize < kGroupSharedBytes)) {
     device->refused = fmt::format(
@@ -245,7 +245,7 @@ PhysicalDevice describe_physical(VkPhysicalDevice handle) {
 }
 
 uint64_t free_bytes_of(const PhysicalDevice& device, uint32_t heap) {
-  if (!device.tells_budget) return 0;
+  if (!device.reports_budget) return 0;
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {};
   budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
   VkPhysicalDeviceMemoryProperties2 memory = {};

@@ -42,10 +42,10 @@ struct PhysicalDevice {
   QueuePlace own_copies;  // the queue for write() and read(): one of `queues` where none is spare
   VkPhysicalDeviceMemoryProperties memory = {};
   uint32_t memory_heap = 0;  // the heap of facts.memory_bytes
-  std::array<uint32_t, 3> most_groups = {};
+  std::array<uint32_t, 3> max_groups = {};
   FloatModes float_modes;
   bool has_float64 = false;
-  bool tells_budget = false;
+  bool reports_budget = false;
 };
 
 PhysicalDevice describe_physical(VkPhysicalDevice handle);

@@ -91,7 +91,7 @@ void Pipelines::record(VkCommandBuffer commands, const Dispatch& dispatch,
 
 void check_groups(const VulkanDevice& device, const Dispatch& dispatch) {
   for (size_t axis = 0; axis < dispatch.groups.size(); ++axis) {
-    const uint32_t most = device.physical().most_groups[axis];
+    const uint32_t most = device.physical().max_groups[axis];
     if (dispatch.groups[axis] <= most) continue;
     fail(ErrorCode::kUnsupported,
          "shader {} would run {} groups along axis {}, and the accelerator {} runs {}; work on "

@@ -37,7 +37,7 @@ VulkanAccelerator::VulkanAccelerator(std::shared_ptr<const VulkanInstance> insta
       own_copies_(device_, physical.own_copies),
       recorder_(device_, memory_, timelines_, pipelines_) {
   for (const QueuePlace& place : physical.queues) queues_.emplace_back(device_, place);
-  facts_.allocation_bytes = memory_.most_bytes();
+  facts_.allocation_bytes = memory_.max_bytes();
   const auto& queues = physical.queues;
   if (!visible_ && std::find(queues.begin(), queues.end(), physical.own_copies) != queues.end()) {
     facts_.lacks.push_back({"a spare queue", "writes and reads wait for what was submitted"});

@@ -86,7 +86,7 @@ Command copy_of(Place from, Place to, uint64_t bytes) {
   return command;
 }
 
-TEST_P(VulkanTest, TellsFacts) {
+TEST_P(VulkanTest, ReportsFacts) {
   const AcceleratorFacts& facts = gpu_->facts();
   EXPECT_FALSE(facts.name.empty());
   EXPECT_FALSE(facts.driver.empty());
@@ -265,7 +265,7 @@ TEST_P(VulkanTest, FreesBuffersWhileOthersAreWorkedOn) {
   EXPECT_EQ(read(b.at(), 100), values);
 }
 
-TEST_P(VulkanTest, TellsBothFiguresWhereMemoryIsShort) {
+TEST_P(VulkanTest, MemoryErrorNamesWantedAndAllowedBytes) {
   const std::string text =
       message_of(ErrorCode::kResource, [&] { static_cast<void>(gpu_->allocate(1ull << 50)); });
   EXPECT_TRUE(holds(text, "1.00 PiB") || holds(text, "1024.00 TiB")) << text;
@@ -275,7 +275,7 @@ TEST_P(VulkanTest, TellsBothFiguresWhereMemoryIsShort) {
                     "at least 1 byte"));
 }
 
-TEST_P(VulkanTest, RefusesListsThatAskForWhatThereIsNot) {
+TEST_P(VulkanTest, RefusesListsWithMissingBuffersQueuesOrTimelines) {
   const Buffer a = gpu_->allocate(100), b = gpu_->allocate(100);
   const TimelineId time = gpu_->make_timeline();
   const auto refused = [&](const Command& command) {
@@ -428,7 +428,7 @@ float by_double(float a, float b, float c) {
   return static_cast<float>(static_cast<double>(a) * b + c);
 }
 
-TEST(Probe, TakesWhatIsRight) {
+TEST(Probe, AcceptsRightResults) {
   MadeDevice device;
   EXPECT_TRUE(device.probe().fused);
   EXPECT_EQ(device.probe(false).refused, "");
@@ -466,7 +466,7 @@ TEST(FloatModes, StandBehindTheEntryPoint) {
 
 // A dispatch has no more panels where nearly all rows may choose an expert, however few rows are
 // likely to choose it.
-TEST(VulkanDispatches, OfExpertsAreBoundedByTheRowsThatThereMayBe) {
+TEST(VulkanDispatches, PanelsOfExpertDispatchesAreBoundedByPossibleRows) {
   const auto count = [](uint32_t rows) {
     return dispatches_of(ExpertGemmCall{.spec = {PackKind::kBF16, 2048, 4096, 0},
                                         .choices = rows * 8,

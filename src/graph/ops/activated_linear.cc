@@ -72,9 +72,9 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
   void add_tasks(TaskList<ActivatedTask>* list, size_t local_shard, const RowSlice& slice,
                  uint32_t column, const ProductShape* products, const Cutting& cutting) {
     const PackSpec& spec = parts_[0].weight->shards[slice.shard].spec;
-    const GemmSchedule s = cutting.schedules.at(products[0], list->most_rows);
+    const GemmSchedule s = cutting.schedules.at(products[0], list->max_rows);
     const GemmSchedule second =
-        parts_.size() == 2 ? cutting.schedules.at(products[1], list->most_rows) : s;
+        parts_.size() == 2 ? cutting.schedules.at(products[1], list->max_rows) : s;
     list->limit_rows(s);
     uint32_t step = task_panels(spec, slice.panels, cutting.threads, cutting.max_rows);
     if (!s.is_default()) {

@@ -280,7 +280,7 @@ class AttentionOp : public Op {
       begin = spans.end;
       first = false;
     } while (begin < end);
-    context.tell(flag);
+    context.post(flag);
   }
 
   static uint32_t cut(const Task& task, uint32_t piece) noexcept {

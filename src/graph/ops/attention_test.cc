@@ -397,7 +397,7 @@ TEST(Attention, CachedAndOfTheStepInOneGraph) {
 // Threads share the spans of a token in any way, if it has few heads for them.
 TEST(Attention, SpansSharedByThreads) {
   constexpr uint32_t kLast = 1309;
-  const AttendSchedule all[] = {{}, {1, 1}, {4, 2}, {1, 8}, {4, AttendSchedule::kMostTasks}};
+  const AttendSchedule all[] = {{}, {1, 1}, {4, 2}, {1, 8}, {4, AttendSchedule::kMaxTasks}};
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
     std::vector<std::vector<float>> expected;
     for (const AttendSchedule& schedule : all) {

@@ -14,7 +14,7 @@ namespace {
 // The rows whose queries and keys are normed at a time, before they update the state.
 constexpr uint32_t kRuleRows = 32;
 // The fewest columns of a head's state that a task takes.
-constexpr uint32_t kLeastColumns = 32;
+constexpr uint32_t kMinColumns = 32;
 
 // The columns of a value, by part, at which the rows of a key head's value heads begin.
 struct PartColumns {
@@ -184,7 +184,7 @@ class DeltaRuleOp : public Op {
   uint32_t pieces_of(uint32_t heads) const noexcept {
     uint32_t pieces = 1;
     while (heads * pieces < 2 * layer_.threads && layer_.threads > 1 &&
-           layer_.length() / (2 * pieces) >= kLeastColumns) {
+           layer_.length() / (2 * pieces) >= kMinColumns) {
       pieces *= 2;
     }
     return pieces;
@@ -466,7 +466,7 @@ size_t delta_state_floats(const DeltaHeads& heads, uint32_t length, uint32_t tap
 
 Bundle delta_net(GraphBuilder& builder, const std::string& name, const Bundle& x,
                  const DeltaMatrices& matrices, const DeltaShape& shape, const Weight& output) {
-  HEARTH_CHECK(shape.heads.values() * shape.length <= kMostDeltaWidth,
+  HEARTH_CHECK(shape.heads.values() * shape.length <= kMaxDeltaWidth,
                "a row of all value heads fits into a tile");
   return DeltaBuilder(builder, matrices, shape, output).append(name, x);
 }

@@ -45,7 +45,7 @@ struct DeltaHeads {
 };
 
 // The most columns that all value heads may have together.
-inline constexpr uint32_t kMostDeltaWidth = kOpTileBytes / 4 / sizeof(float);
+inline constexpr uint32_t kMaxDeltaWidth = kOpTileBytes / 4 / sizeof(float);
 
 // Returns the floats of a key head's state.
 size_t delta_state_floats(const DeltaHeads& heads, uint32_t length, uint32_t taps);

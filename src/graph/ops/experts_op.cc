@@ -14,21 +14,21 @@ namespace {
 // Rows that are routed at a time.
 constexpr uint32_t kRoutedRows = 16;
 
-static_assert((choice_words(kFewRows, {.experts = kMostExperts, .used = kMostChosen}) +
-               3 * kMostExperts + task_words(kMostExperts + 1) + kMostExperts + 1) *
+static_assert((choice_words(kFewRows, {.experts = kMaxExperts, .used = kMaxChosen}) +
+               3 * kMaxExperts + task_words(kMaxExperts + 1) + kMaxExperts + 1) *
                   sizeof(uint32_t) <=
               kExpertWordBytes);
 
 // The order in which a row's terms are added: their weights, and the steps of the sum
 // (WeightedSumArgs).
 struct Terms {
-  const float* vectors[kMostChosen];
-  float weights[kMostChosen];
-  uint8_t steps[kMostChosen];
+  const float* vectors[kMaxChosen];
+  float weights[kMaxChosen];
+  uint8_t steps[kMaxChosen];
   uint32_t count = 0;
   uint32_t segment = 0;  // of the last term
   // The level of the tree, for each sum that is held, at which it meets the sum below it.
-  uint32_t levels[kMostSums];
+  uint32_t levels[kMaxSums];
   uint32_t open = 0;
 
   void add(const float* vector, float weight, uint32_t in_segment) {
@@ -89,7 +89,7 @@ ExpertChoices ExpertsOp::route(ExecutionContext& context, const OpSync& sync,
     if (task + 1 < count) continue;
     context.wait_for(routed);
     group_by_expert(shared);
-    context.tell(grouped);
+    context.post(grouped);
   }
   context.wait_for(grouped);
   return shared;

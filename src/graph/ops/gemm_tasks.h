@@ -149,10 +149,10 @@ inline void add_bias(const Kernels& kernels, std::span<const float> bias, uint32
   }
 }
 
-// An op's tasks in steps of up to most_rows rows.
+// An op's tasks in steps of up to max_rows rows.
 template <typename Task>
 struct TaskList {
-  uint32_t most_rows = kAnyRows;
+  uint32_t max_rows = kAnyRows;
   uint32_t task_rows = kTaskRows;
   std::vector<std::vector<Task>> tasks;  // by local shard
 
@@ -203,7 +203,7 @@ class GemmOp : public Op {
     const uint32_t rows = task_rows(context);
     if (rows == 0) return;
     size_t i = 0;
-    while (step_rows(context) > lists_[i].most_rows) ++i;
+    while (step_rows(context) > lists_[i].max_rows) ++i;
     const TaskList<Task>& list = lists_[i];
     for (uint32_t local_shard : context.local_shards(worker.member)) {
       auto claim = [&](uint32_t count) {
@@ -226,7 +226,7 @@ class GemmOp : public Op {
   GemmOp(ValueId x, size_t local_shards, const Cutting& cutting, std::vector<ProductShape> products)
       : x_(x), threads_(cutting.threads), products_(std::move(products)) {
     for (uint32_t bound : cutting.schedules.row_bounds(products_)) {
-      lists_.emplace_back().most_rows = bound;
+      lists_.emplace_back().max_rows = bound;
       lists_.back().tasks.resize(local_shards);
     }
   }

@@ -29,7 +29,7 @@ std::vector<Call> calls_of(const std::vector<PanelRange>& tasks, uint32_t rows, 
                   [&](uint32_t count) { return counter.next_several(1, count, takers); });
 }
 
-TEST(GemmTasks, OfFewRowsThoseOnEndAreOneCall) {
+TEST(GemmTasks, JoinsAdjacentTasksOfFewRows) {
   // A thread of two claims 10, 7, 5, ... of 40 tasks at a time; one alone 20, 10, 5, ...
   std::vector<Call> calls = calls_of(panel_ranges(8, 158, 4), kFewRows, 2);
   uint32_t next = 8;
@@ -55,7 +55,7 @@ TEST(GemmTasks, MatricesAreNotJoined) {
   EXPECT_EQ(calls, (std::vector<Call>{{0, 8, 0}, {16, 4, 0}}));
 }
 
-TEST(GemmTasks, OfManyRowsEachIsACall) {
+TEST(GemmTasks, CallsEachTaskOfManyRowsByItself) {
   std::vector<Call> calls = calls_of(panel_ranges(0, 16, 8), kTaskRows + 5, 1);
   EXPECT_EQ(calls, (std::vector<Call>{{0, 8, 0}, {0, 8, kTaskRows}, {8, 8, 0}, {8, 8, kTaskRows}}));
 }

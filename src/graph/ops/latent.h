@@ -33,22 +33,22 @@
 namespace hearth {
 
 struct LatentShape {
-  uint32_t layer;            // of the KV cache
-  uint32_t latent_length;    // elements of a latent
-  uint32_t turned_length;    // of the part that RoPE turns, of keys and queries, behind it
-  uint32_t straight_length;  // of a head's query before the part that is turned
-  uint32_t value_length;     // of a head's values
-  float scale;               // of scores
+  uint32_t layer;         // of the KV cache
+  uint32_t kv_lora_rank;  // elements of a latent
+  uint32_t rope_length;   // of the part that RoPE turns, of keys and queries, behind it
+  uint32_t nope_length;   // of a head's query before the part that is turned
+  uint32_t value_length;  // of a head's values
+  float scale;            // of scores
   RopeLayout rope;
   NormWeight latent_norm;
 
-  uint32_t cached_length() const { return latent_length + turned_length; }
-  uint32_t query_length() const { return straight_length + turned_length; }
+  uint32_t cached_length() const { return kv_lora_rank + rope_length; }
+  uint32_t query_length() const { return nope_length + rope_length; }
 };
 
 // The matrices of all heads, row-cut on one axis. A head has query_length rows of `query` [.., k],
-// latent_length rows of `key` (W_UK^T) [.., straight_length], and value_length rows of `value`
-// (W_UV) [.., latent_length]. `output` is column-cut on the axis.
+// kv_lora_rank rows of `key` (W_UK^T) [.., nope_length], and value_length rows of `value`
+// (W_UV) [.., kv_lora_rank]. `output` is column-cut on the axis.
 struct LatentMatrices {
   const Weight& query;
   const Weight& key;
@@ -63,7 +63,7 @@ Bundle latent_store(GraphBuilder& builder, std::string name, const LinearOut& do
                     const Bundle& angles, const LatentShape& shape, const NormWeight* query_norm);
 
 // Returns every head's query in f32. For absorbed rows it is [q' | q_rope], to be multiplied with
-// latents: latent_length + turned_length elements. For expanded rows it is [q_nope | q_rope], to be
+// latents: kv_lora_rank + rope_length elements. For expanded rows it is [q_nope | q_rope], to be
 // multiplied with keys. `x` is the input of `query`. Parallel.
 Bundle latent_queries(GraphBuilder& builder, std::string name, const Bundle& x,
                       const Bundle& angles, const LatentShape& shape,
@@ -75,7 +75,7 @@ void latent_expanded_attention(GraphBuilder& builder, std::string name, const Bu
                                const LatentShape& shape, const LatentMatrices& matrices);
 
 // Returns softmax(scale Q L^T) L of absorbed rows over the latents up to their own position:
-// [latent_length] of every head, padded to 32, in the format that `value` reads. Parallel.
+// [kv_lora_rank] of every head, padded to 32, in the format that `value` reads. Parallel.
 Bundle latent_attention(GraphBuilder& builder, std::string name, const Bundle& queries,
                         const LatentShape& shape, const LatentMatrices& matrices);
 

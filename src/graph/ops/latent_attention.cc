@@ -63,7 +63,7 @@ class LatentAttentionOp : public Op {
   static uint32_t enough_tasks(uint32_t threads) { return threads == 1 ? 1 : 4 * threads; }
   // Returns the floats of the sums of all spans merged so far, over a unit's rows.
   static size_t unit_floats(const LatentShape& shape) {
-    return row_sums_floats(kMaxLatentRows, shape.latent_length);
+    return row_sums_floats(kMaxLatentRows, shape.kv_lora_rank);
   }
 
   uint32_t counters() const override { return local_shard_count(); }
@@ -82,7 +82,7 @@ class LatentAttentionOp : public Op {
         const Visible seen = visible(item.first_position + item.expanded, absorbed_rows(item), 0);
         load.of_shard(heads.shard).kv += seen.positions * (page_bytes / kPagePositions);
         load.attention_operations +=
-            heads.heads.size() * seen.pairs * 2 * (shape_.cached_length() + shape_.latent_length);
+            heads.heads.size() * seen.pairs * 2 * (shape_.cached_length() + shape_.kv_lora_rank);
       }
     }
     load.of(ArithmeticUnit::kF32Fma) = load.attention_operations;
@@ -143,12 +143,12 @@ class LatentAttentionOp : public Op {
   // Returns the division that takes the least time. More blocks of heads make more tasks, but each
   // unpacks the pages of latents for itself.
   Division divide(const ExecutionContext& context, uint32_t heads) const noexcept {
-    uint32_t spans = 1, most_rows = 1;
+    uint32_t spans = 1, max_rows = 1;
     uint32_t all_rows = 0;
     for (const StepItem& item : context.step().items) {
       if (absorbed_rows(item) == 0) continue;
       spans = std::max(spans, spans_seen(item, item.rows));
-      most_rows = std::max(most_rows, absorbed_rows(item));
+      max_rows = std::max(max_rows, absorbed_rows(item));
       all_rows += absorbed_rows(item);
     }
     Division best;
@@ -167,7 +167,7 @@ class LatentAttentionOp : public Op {
       const uint32_t units = division.units();
       if (units < enough_) division.pieces = std::min(spans, 2 * enough_ / units);
       const uint64_t rounds = (uint64_t{units} * division.pieces + threads_ - 1) / threads_;
-      const uint64_t rows = division.heads * std::min(division.rows, most_rows) + kUnpackRows;
+      const uint64_t rows = division.heads * std::min(division.rows, max_rows) + kUnpackRows;
       const uint64_t time = rounds * rows * spans / division.pieces;
       if (time >= least) continue;
       least = time;
@@ -214,7 +214,7 @@ class LatentAttentionOp : public Op {
       const size_t row = size_t{task.item->first_row} + task.row + r;
       rows.q_offset[i] =
           row * context.f32_stride(queries_) + column + size_t{h} * query_stride(shape_);
-      rows.out_offset[i] = size_t{i} * shape_.latent_length;
+      rows.out_offset[i] = size_t{i} * shape_.kv_lora_rank;
       rows.last[i] = task.last_seen(r);
     }
     return rows;
@@ -240,7 +240,7 @@ class LatentAttentionOp : public Op {
       merge(context, task, rows, span, merged, worker);
     }
     if (waits) context.wait_for(flag - local_shard_count());
-    if (task.pieces > 1) context.tell(flag);
+    if (task.pieces > 1) context.post(flag);
     if (task.piece + 1 == task.pieces) write_out(context, task, worker);
   }
 
@@ -267,7 +267,7 @@ class LatentAttentionOp : public Op {
          .window = 0,
          .pages = pages,
          .key_length = shape_.cached_length(),
-         .value_length = shape_.latent_length,
+         .value_length = shape_.kv_lora_rank,
          .scale = shape_.scale,
          .out = nullptr,
          .out_offset = nullptr,
@@ -283,7 +283,7 @@ class LatentAttentionOp : public Op {
     context.kernels().merge_spans({.sums = sums_of(worker),
                                    .spans = 1,
                                    .rows = task.count(),
-                                   .value_length = shape_.latent_length,
+                                   .value_length = shape_.kv_lora_rank,
                                    .merged = merged,
                                    .first = span == 0,
                                    .out = span + 1 == task.spans ? tile_of(worker) : nullptr,
@@ -300,8 +300,8 @@ class LatentAttentionOp : public Op {
       if (!context.wants(out_, format)) continue;
       for (uint32_t i = 0; i < task.count(); ++i) {
         const uint32_t r = i / task.heads.size(), h = i % task.heads.size();
-        context.kernels().quantize[f]({tile_of(worker) + size_t{i} * shape_.latent_length,
-                                       column + h * mix_stride(shape_), shape_.latent_length,
+        context.kernels().quantize[f]({tile_of(worker) + size_t{i} * shape_.kv_lora_rank,
+                                       column + h * mix_stride(shape_), shape_.kv_lora_rank,
                                        context.buffer(out_, format),
                                        size_t{task.item->first_row} + task.row + r});
       }
@@ -320,7 +320,7 @@ class LatentAttentionOp : public Op {
 
 Bundle latent_attention(GraphBuilder& builder, std::string name, const Bundle& queries,
                         const LatentShape& shape, const LatentMatrices& matrices) {
-  HEARTH_CHECK(shape.cached_length() <= kMaxLatentKey && shape.latent_length <= kMaxLatentValue,
+  HEARTH_CHECK(shape.cached_length() <= kMaxLatentKey && shape.kv_lora_rank <= kMaxLatentValue,
                "latents are what kernels were built for");
   Bundle merged;
   std::vector<std::vector<LatentHeads>> heads;

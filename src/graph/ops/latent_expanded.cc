@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 // Rows of a task at most, in blocks of kMaxLatentRows.
-constexpr uint32_t kMostBlocks = 8;
+constexpr uint32_t kMaxBlocks = 8;
 
 // A task: a head and rows of an item, for which the head's keys and values are made once.
 struct ExpandedTask {
@@ -36,8 +36,8 @@ struct Room {
 
   explicit Room(const LatentShape& shape)
       : key(padded_length(
-            static_cast<uint32_t>(expand_key_floats(shape.straight_length, shape.latent_length)))),
-        value(expand_value_floats(shape.value_length, shape.latent_length)),
+            static_cast<uint32_t>(expand_key_floats(shape.nope_length, shape.kv_lora_rank)))),
+        value(expand_value_floats(shape.value_length, shape.kv_lora_rank)),
         page_keys(expanded_key_floats(shape.query_length())),
         page_values(expanded_value_floats(shape.value_length)) {}
 
@@ -76,7 +76,7 @@ class LatentExpandedOp : public Op {
     work_.add_to({.read = 1, .rows = 0}, step.units, &load);
     const size_t page_bytes = kv_half_bytes(step.kv_type, shape_.cached_length());
     const uint64_t expanding =
-        uint64_t{2} * shape_.latent_length * (shape_.straight_length + shape_.value_length);
+        uint64_t{2} * shape_.kv_lora_rank * (shape_.nope_length + shape_.value_length);
     for (const LatentHeads& heads : heads_) {
       if (heads.heads.size() == 0) continue;
       const uint32_t tile = tile_rows(step.items, heads.heads.size());
@@ -118,10 +118,10 @@ class LatentExpandedOp : public Op {
   // A worker's scratch: a span's sums of one block, the sums merged so far of all blocks, and
   // behind them the kernel's own.
   size_t block_floats() const { return row_sums_floats(kMaxLatentRows, shape_.value_length); }
-  uint32_t most_blocks() const {
+  uint32_t max_blocks() const {
     const auto blocks =
         static_cast<uint32_t>(kOpTileBytes / sizeof(float) / block_floats()) - uint32_t{1};
-    return std::min(kMostBlocks, blocks);
+    return std::min(kMaxBlocks, blocks);
   }
   static_assert(kOpTileBytes + kLatentScratchBytes <= kOpScratchBytes);
   static_assert(kOpTileBytes / sizeof(float) / 2 >
@@ -130,16 +130,16 @@ class LatentExpandedOp : public Op {
   // Returns the number of rows of a task that takes the least time. Small tasks keep all threads
   // busy; in large ones more rows share the keys and values of each position.
   uint32_t tile_rows(std::span<const StepItem> items, uint32_t heads) const noexcept {
-    const uint64_t making = shape_.latent_length;
+    const uint64_t making = shape_.kv_lora_rank;
     uint32_t best = kMaxLatentRows;
     uint64_t least = ~uint64_t{0};
-    for (uint32_t rows = most_blocks() * kMaxLatentRows; rows >= kMaxLatentRows; rows -= 128) {
-      uint32_t most_rows = 1;
+    for (uint32_t rows = max_blocks() * kMaxLatentRows; rows >= kMaxLatentRows; rows -= 128) {
+      uint32_t max_rows = 1;
       for (const StepItem& item : items) {
-        most_rows = std::max(most_rows, std::min(rows, item.expanded));
+        max_rows = std::max(max_rows, std::min(rows, item.expanded));
       }
       const uint64_t rounds = (uint64_t{tiles_of(items, rows)} * heads + threads_ - 1) / threads_;
-      const uint64_t time = rounds * (most_rows + making);
+      const uint64_t time = rounds * (max_rows + making);
       if (time >= least) continue;
       least = time;
       best = rows;
@@ -179,14 +179,14 @@ class LatentExpandedOp : public Op {
   // for each element of the latent.
   void read_matrices(const ExpandedTask& task, float* room, const Worker& worker) const noexcept {
     auto* row = reinterpret_cast<float*>(worker.scratch);
-    const uint32_t latent = shape_.latent_length, of_shard = heads_[task.local_shard].shard;
+    const uint32_t latent = shape_.kv_lora_rank, of_shard = heads_[task.local_shard].shard;
     const uint32_t head = heads_[task.local_shard].heads.begin + task.head;
     std::fill_n(room, size_.key + size_.value, 0.0f);
     const Shard& keys = key_.shards[of_shard];
     for (uint32_t i = 0; i < latent; ++i) {
       unpack_row(keys.spec, keys.codes, keys.scales, head * latent + i - keys.row0, row);
-      for (uint32_t d = 0; d < shape_.straight_length; ++d) {
-        room[expand_key_at(shape_.straight_length, latent, d, i)] = row[d];
+      for (uint32_t d = 0; d < shape_.nope_length; ++d) {
+        room[expand_key_at(shape_.nope_length, latent, d, i)] = row[d];
       }
     }
     float* to = room + size_.key;
@@ -217,9 +217,9 @@ class LatentExpandedOp : public Op {
       context.kernels().expand_latent[static_cast<size_t>(context.kv().type())](
           {.page = latents(page),
            .slots = std::min(kPagePositions, seen - page * kPagePositions),
-           .latent_length = shape_.latent_length,
-           .turned_length = shape_.turned_length,
-           .straight_length = shape_.straight_length,
+           .kv_lora_rank = shape_.kv_lora_rank,
+           .rope_length = shape_.rope_length,
+           .nope_length = shape_.nope_length,
            .value_length = shape_.value_length,
            .key = room,
            .value = room + size_.key,

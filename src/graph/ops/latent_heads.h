@@ -25,7 +25,7 @@ inline uint32_t query_stride(const LatentShape& shape) {
   return padded_length(std::max({shape.cached_length(), shape.query_length(), shape.value_length}));
 }
 inline uint32_t mix_stride(const LatentShape& shape) {
-  return (shape.latent_length + kBlock - 1) / kBlock * kBlock;
+  return (shape.kv_lora_rank + kBlock - 1) / kBlock * kBlock;
 }
 
 // Returns the heads of the group's share, by local shard.
@@ -34,8 +34,8 @@ inline std::vector<LatentHeads> latent_heads(const LatentShape& shape, const Wei
   std::vector<LatentHeads> all;
   uint32_t ignored = 0, before = 0;
   for (const RowSlice& slice : row_slices(key, share, &ignored)) {
-    const uint32_t begin = slice.row / shape.latent_length;
-    const uint32_t count = slice.rows / shape.latent_length;
+    const uint32_t begin = slice.row / shape.kv_lora_rank;
+    const uint32_t count = slice.rows / shape.kv_lora_rank;
     all.push_back({slice.shard,
                    {begin, begin + count},
                    before * query_stride(shape),

@@ -30,7 +30,7 @@ std::vector<ScheduledProduct> head_products(const Weight& weight, uint32_t lengt
 }
 
 // Multiplies m rows with a head's rows of the weight, into out[m][stride]. `tmp` holds m times
-// most_columns(length) floats, for a head that does not begin and end with whole panels.
+// max_columns(length) floats, for a head that does not begin and end with whole panels.
 void multiply_head(const ExecutionContext& context, const Weight& weight,
                    const ScheduledProduct& product, uint32_t shard_index, uint32_t head,
                    uint32_t length, const ActView& a, uint32_t m, float* out, size_t stride,
@@ -123,7 +123,7 @@ class LatentQueriesOp : public HeadsOp {
         query_(matrices.query),
         key_(matrices.key),
         query_products_(head_products(query_, shape.query_length(), heads, cutting)),
-        key_products_(head_products(key_, shape.latent_length, heads, cutting)) {
+        key_products_(head_products(key_, shape.kv_lora_rank, heads, cutting)) {
     work_.add(query_, share);
     key_work_.add(key_, share);
   }
@@ -147,8 +147,8 @@ class LatentQueriesOp : public HeadsOp {
   // Returns the bytes of scratch for a row: the head's query, q_nope in the input format of W_UK,
   // and q'.
   static size_t tile_bytes(const LatentShape& shape) {
-    return sizeof(float) * (most_columns(shape.query_length()) * size_t{2} + shape.straight_length +
-                            2 * kBlock + most_columns(shape.latent_length));
+    return sizeof(float) * (max_columns(shape.query_length()) * size_t{2} + shape.nope_length +
+                            2 * kBlock + max_columns(shape.kv_lora_rank));
   }
 
   void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,
@@ -156,12 +156,12 @@ class LatentQueriesOp : public HeadsOp {
     const LatentHeads& heads = heads_[task.local_shard];
     const uint32_t head = task.heads.begin, length = shape_.query_length();
     const ActFormat format = format_for(key_);
-    const size_t columns = most_columns(length);
+    const size_t columns = max_columns(length);
     auto* query = reinterpret_cast<float*>(worker.scratch);
     float* tmp = query + m * columns;
     auto* base = reinterpret_cast<std::byte*>(
-        tmp + m * std::max(columns, size_t{most_columns(shape_.latent_length)}));
-    const ActBuffer straight = act_buffer(format, base, m, shape_.straight_length);
+        tmp + m * std::max(columns, size_t{max_columns(shape_.kv_lora_rank)}));
+    const ActBuffer nope = act_buffer(format, base, m, shape_.nope_length);
     std::byte* scratch = worker.scratch + kOpTileBytes;
     multiply_head(context, query_, query_products_[task.local_shard], heads.shard, head, length,
                   act_rows(context.view(x_, format_for(query_)), row, 0), m, query, columns, tmp,
@@ -173,24 +173,24 @@ class LatentQueriesOp : public HeadsOp {
       const float* of_row = query + r * columns;
       const bool expanded = is_expanded(context.step(), row + r);
       if (expanded) {
-        std::copy_n(of_row, shape_.straight_length, out + r * stride);
+        std::copy_n(of_row, shape_.nope_length, out + r * stride);
       } else {
         context.kernels().quantize[static_cast<size_t>(format)](
-            {of_row, 0, shape_.straight_length, straight, r});
+            {of_row, 0, shape_.nope_length, nope, r});
       }
-      turn(context, of_row + shape_.straight_length, row + r,
-           out + r * stride + (expanded ? shape_.straight_length : shape_.latent_length));
+      turn(context, of_row + shape_.nope_length, row + r,
+           out + r * stride + (expanded ? shape_.nope_length : shape_.kv_lora_rank));
     }
     for_forms(context.step(), row, m, [&](bool expanded, uint32_t begin, uint32_t end) {
       if (expanded) return;
       multiply_head(context, key_, key_products_[task.local_shard], heads.shard, head,
-                    shape_.latent_length, act_rows(act_view(straight), begin, 0), end - begin,
+                    shape_.kv_lora_rank, act_rows(act_view(nope), begin, 0), end - begin,
                     out + begin * stride, stride, tmp, scratch);
     });
   }
 
   void turn(ExecutionContext& context, const float* from, uint32_t row, float* to) const noexcept {
-    const uint32_t n_rot = shape_.turned_length;
+    const uint32_t n_rot = shape_.rope_length;
     const float* cos = context.f32(angles_) + row * context.f32_stride(angles_);
     std::copy_n(from, n_rot, to);
     context.kernels().rope({to, cos, cos + n_rot / 2, n_rot, shape_.rope});
@@ -238,7 +238,7 @@ class LatentValuesOp : public HeadsOp {
     return (value.unit + kPanelRows - 1) / kPanelRows * kPanelRows;
   }
   static size_t tile_bytes(const LatentShape& shape, const Weight& value) {
-    return sizeof(float) * (tile_stride(value) + most_columns(shape.value_length));
+    return sizeof(float) * (tile_stride(value) + max_columns(shape.value_length));
   }
 
   void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,

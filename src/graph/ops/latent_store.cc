@@ -45,12 +45,12 @@ class LatentStoreOp : public Op {
     const uint32_t position = item.first_position + row - item.first_row;
     const uint32_t page = item.pages[position / kPagePositions], slot = position % kPagePositions;
     const KvType type = context.kv().type();
-    const uint32_t length = shape_.cached_length(), n_rot = shape_.turned_length;
+    const uint32_t length = shape_.cached_length(), n_rot = shape_.rope_length;
     norm_row(context, shape_.latent_norm, share_.shard_begin, x, key);
-    float* turned = key + shape_.latent_length;
-    std::copy_n(x + shape_.latent_length, n_rot, turned);
+    float* rope_part = key + shape_.kv_lora_rank;
+    std::copy_n(x + shape_.kv_lora_rank, n_rot, rope_part);
     const float* cos = context.f32(angles_) + row * context.f32_stride(angles_);
-    context.kernels().rope({turned, cos, cos + n_rot / 2, n_rot, shape_.rope});
+    context.kernels().rope({rope_part, cos, cos + n_rot / 2, n_rot, shape_.rope});
     for (uint32_t shard = share_.shard_begin; shard < share_.shard_end; ++shard) {
       const UnitRange copies = latent_copies(context, share_, shard, shape_.layer);
       for (uint32_t copy = copies.begin; copy < copies.end; ++copy) {

@@ -10,9 +10,9 @@ namespace {
 
 constexpr uint32_t kHeads = 6, kWidth = 64, kMaxRows = 300;
 constexpr LatentShape kShape{.layer = 0,
-                             .latent_length = 48,
-                             .turned_length = 16,
-                             .straight_length = 32,
+                             .kv_lora_rank = 48,
+                             .rope_length = 16,
+                             .nope_length = 32,
                              .value_length = 32,
                              .scale = 1,
                              .rope = RopeLayout::kInterleaved,
@@ -23,8 +23,8 @@ struct Asked {
   explicit Asked(const Plan& plan)
       : cuts(kHeads, 1, std::vector<uint32_t>(plan.shard_count(), 1)),
         query(rows(kShape.query_length(), kWidth)),
-        key(rows(kShape.latent_length, kShape.straight_length)),
-        value(rows(kShape.value_length, kShape.latent_length)),
+        key(rows(kShape.kv_lora_rank, kShape.nope_length)),
+        value(rows(kShape.value_length, kShape.kv_lora_rank)),
         output(cut_weight("o", DType::kF32, kWidth, kHeads * kShape.value_length, CutBy::kColumns,
                           cuts, kShape.value_length)) {
     GraphBuilder builder(plan, kernels_for(Isa::kReference), kMaxRows);
@@ -35,7 +35,7 @@ struct Asked {
       return x;
     };
     const LatentMatrices matrices{query, key, value, output};
-    const Bundle x = input(kWidth), angles = input(kShape.turned_length);
+    const Bundle x = input(kWidth), angles = input(kShape.rope_length);
     Bundle queries = latent_queries(builder, "queries", x, angles, kShape, matrices);
     latent_expanded_attention(builder, "expanded", queries, kShape, matrices);
     builder.no_barrier();

@@ -58,11 +58,11 @@ class LinearOp : public GemmOp<LinearTask> {
   void add_tasks(TaskList<LinearTask>& list, uint32_t local_shard, uint32_t part,
                  const RowSlice& slice, const ProductShape& product, const Cutting& cutting) {
     const PackSpec& spec = parts_[part].weight->shards[slice.shard].spec;
-    const GemmSchedule s = cutting.schedules.at(product, list.most_rows);
+    const GemmSchedule s = cutting.schedules.at(product, list.max_rows);
     list.limit_rows(s);
-    const uint32_t by_hand =
+    const uint32_t default_panels =
         task_panels(spec, product.outputs / kPanelRows, cutting.threads, cutting.max_rows);
-    const uint32_t step = s.is_default() ? by_hand : s.task_panels;
+    const uint32_t step = s.is_default() ? default_panels : s.task_panels;
     for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
       uint32_t column = slice.column + (r.panel0 - slice.panel0) * kPanelRows;
       list.tasks[local_shard].push_back({part, slice.shard, r, column, s});
@@ -141,7 +141,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     for (const ColumnSlice& slice : columns) elements_ += slice.elements;
     for (const Output& output : outputs) {
       work_.add(weight, output.piece);
-      most_segments_ = std::max(most_segments_, output.whole_segments);
+      max_segments_ = std::max(max_segments_, output.whole_segments);
       uint32_t local_shard = output.piece.shard - columns[0].shard;
       const Shard& shard = weight.shards[output.piece.shard];
       // Number of the input's block that would hold the shard's block 0. The input starts at the
@@ -149,7 +149,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
       auto first_block =
           static_cast<ptrdiff_t>(columns[local_shard].column / kBlock) -
           static_cast<ptrdiff_t>((columns[local_shard].element - shard.spec.k_origin) / kBlock);
-      static_assert(kSegments <= kMostCuts + 1);
+      static_assert(kSegments <= kMaxCuts + 1);
       const UnitRange segments = output.piece.segments;
       const UnitRange blocks = {segment_blocks(weight, output.piece.shard, segments.begin).begin,
                                 segment_blocks(weight, output.piece.shard, segments.end - 1).end};
@@ -183,15 +183,15 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     std::vector<uint32_t> cuts;  // of these, into segments
   };
 
-  uint32_t segments() const override { return most_segments_; }
+  uint32_t segments() const override { return max_segments_; }
   // Adds the tasks of the part that is added next.
   void add_tasks(const PackSpec& spec, uint32_t local_shard, const ProductShape& product,
                  const Cutting& cutting) {
-    const uint32_t by_hand = column_task_panels(spec, cutting.threads, cutting.max_rows);
+    const uint32_t default_panels = column_task_panels(spec, cutting.threads, cutting.max_rows);
     for (TaskList<PartialTask>& list : lists_) {
-      const GemmSchedule s = cutting.schedules.at(product, list.most_rows);
+      const GemmSchedule s = cutting.schedules.at(product, list.max_rows);
       list.limit_rows(s);
-      const uint32_t step = s.is_default() ? by_hand : s.task_panels;
+      const uint32_t step = s.is_default() ? default_panels : s.task_panels;
       for (PanelRange r : panel_ranges(0, spec.panels(), step)) {
         list.tasks[local_shard].push_back({static_cast<uint32_t>(parts_.size()), r, s});
       }
@@ -221,8 +221,8 @@ class PartialLinearOp : public GemmOp<PartialTask> {
 
   const Weight& weight_;
   std::vector<Part> parts_;
-  uint32_t elements_ = 0;       // of the group's columns
-  uint32_t most_segments_ = 1;  // of a piece
+  uint32_t elements_ = 0;      // of the group's columns
+  uint32_t max_segments_ = 1;  // of a piece
 };
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace hearth {
 
 // The most elements of a layer's part, and of all layers' parts.
-inline constexpr uint32_t kMostPerLayer = 8192, kMostPerLayerRow = kOpTileBytes / sizeof(float);
+inline constexpr uint32_t kMaxPerLayer = 8192, kMaxPerLayerRow = kOpTileBytes / sizeof(float);
 
 struct PerLayerShape {
   uint32_t layers, length;

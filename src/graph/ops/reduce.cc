@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 // The depth of the stack of sums: a binary tree over up to 2^15 pieces.
-constexpr uint32_t kMostDepth = 16;
+constexpr uint32_t kMaxDepth = 16;
 
 // The summands of every group's reduce, and the order in which they are summed.
 struct ReducePlan {
@@ -37,8 +37,8 @@ uint32_t stack_depth(const std::vector<int32_t>& program) {
 
 // Scratch holds a row, and then the stack of sums. The row is a sum that is not kept, or a norm.
 uint32_t stack_columns(uint32_t width, uint32_t depth) {
-  HEARTH_CHECK(width <= kMostReduceWidth, "a row of a reduce fits a thread's scratch");
-  HEARTH_CHECK(depth > 0 && depth <= kMostDepth, "the reduce's stack is deep enough");
+  HEARTH_CHECK(width <= kMaxReduceWidth, "a row of a reduce fits a thread's scratch");
+  HEARTH_CHECK(depth > 0 && depth <= kMaxDepth, "the reduce's stack is deep enough");
   auto room = static_cast<uint32_t>(kOpTileBytes / sizeof(float)) - width;
   return room / depth / 32 * 32;
 }
@@ -195,7 +195,7 @@ class ReduceOp : public Op {
   void sum_columns(ExecutionContext& context, uint32_t row, const RowRange& columns, const float* x,
                    float* out, float* stack) const noexcept {
     uint32_t begin = columns.begin, count = columns.end - columns.begin;
-    const float* operands[kMostDepth];
+    const float* operands[kMaxDepth];
     uint32_t depth = 0;
     for (int32_t step : plan_.program) {
       if (step != kAdd) {

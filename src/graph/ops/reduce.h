@@ -31,7 +31,7 @@ bool deals_rows(const Plan& plan);
 
 // The widest rows: one in a thread's scratch takes half of it, and the other half is enough for the
 // stack of sums of some columns at a time.
-inline constexpr uint32_t kMostReduceWidth = kOpTileBytes / sizeof(float) / 2;
+inline constexpr uint32_t kMaxReduceWidth = kOpTileBytes / sizeof(float) / 2;
 
 // The place of the norm: before the block that reads it, so that the residual is not normed; or
 // after the block and its residual, so that the residual is the norm.
@@ -63,7 +63,7 @@ struct Reduced {
   Bundle held = {};    // f32; a row lies in the same group as its x'; if the join holds
 };
 
-// Rows are at most kMostReduceWidth wide. With RowSet::kOutputs only the step's output rows are
+// Rows are at most kMaxReduceWidth wide. With RowSet::kOutputs only the step's output rows are
 // summed and normed, packed. This is the model's last norm: x' is not written, and the hidden
 // states that the step wants are. `held`: Reduced::held of the reduce before, if that held some.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,

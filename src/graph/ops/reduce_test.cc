@@ -253,16 +253,16 @@ Truth norm_truth(const Stack& stack, const std::vector<float>& weights, const Tr
   Truth truth;
   uint32_t n = stack.layout().width;
   bool layer = stack.layout().kind == NormKind::kLayer;
-  double mean = 0, size = 0, squares = 0, mean_slack = 0, most_slack = 0;
+  double mean = 0, size = 0, squares = 0, mean_slack = 0, max_slack = 0;
   for (uint32_t e = 0; e < n; ++e) {
     if (layer) mean += sum.row[e] / n;
     if (layer) mean_slack += sum.slack[e] / n;
     size += std::fabs(sum.row[e]) / n;
-    most_slack = std::max(most_slack, sum.slack[e]);
+    max_slack = std::max(max_slack, sum.slack[e]);
   }
   for (double x : sum.row) squares += (x - mean) * (x - mean) / n;
   double root = std::sqrt(squares + 1e-5f), shift = layer ? (n / 16 + 6) * kU * size : 0;
-  double relative = most_slack / (root - most_slack) + 0.5 * shift * shift / (root * root) +
+  double relative = max_slack / (root - max_slack) + 0.5 * shift * shift / (root * root) +
                     ((n / 16 + 9) * 0.5 + 5) * kU;
   for (uint32_t e = 0; e < n; ++e) {
     double weight = weights[e], scaled = (sum.row[e] - mean) / root * weight;
@@ -451,21 +451,21 @@ TEST(ReduceTest, TheWidestRowsFit) {
                     NormKind::kLayer,
                     NormPlace::kBeforeBlock,
                     ActFormat::kF32,
-                    kMostReduceWidth,
+                    kMaxReduceWidth,
                     16,
                     8};
   const Layout flat{JoinNorm::kNone,
                     NormKind::kLayer,
                     NormPlace::kAfterResidual,
                     ActFormat::kF32,
-                    kMostReduceWidth,
+                    kMaxReduceWidth,
                     1,
                     8};
   const Layout behind{JoinNorm::kBehind,
                       NormKind::kRms,
                       NormPlace::kBeforeBlock,
                       ActFormat::kF32,
-                      kMostReduceWidth,
+                      kMaxReduceWidth,
                       16,
                       8};
   for (const Layout& layout : {deep, flat, behind}) {

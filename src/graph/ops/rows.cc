@@ -115,11 +115,11 @@ class LogitsOp : public GemmOp<LogitsTask> {
       HEARTH_CHECK(slice.lead == 0, "vocabulary units are whole panels");
       work_.add(head, slice);
       const Shard& shard = head.shards[slice.shard];
-      const uint32_t by_hand =
+      const uint32_t default_panels =
           task_panels(shard.spec, slice.panels, cutting.threads, cutting.max_rows);
       for (TaskList<LogitsTask>& list : lists_) {
-        const GemmSchedule s = cutting.schedules.at(products_[local_shard], list.most_rows);
-        const uint32_t step = s.is_default() ? by_hand : s.task_panels;
+        const GemmSchedule s = cutting.schedules.at(products_[local_shard], list.max_rows);
+        const uint32_t step = s.is_default() ? default_panels : s.task_panels;
         for (PanelRange r : panel_ranges(slice.panel0, slice.panels, step)) {
           list.tasks[local_shard].push_back({slice.shard, r, s});
         }

@@ -82,7 +82,7 @@ TEST(AlibiTest, SpansVisitedApartGiveTheSameBits) {
   }
 }
 
-TEST(AlibiTest, ASlopeOfZeroIsNone) {
+TEST(AlibiTest, ASlopeOfZeroChangesNothing) {
   for (KvType type : kTypes) {
     KvHead head = filled_head(type, 48, 300, 3);
     Queries queries = sloped(20, 48, 300, 4), none = queries;
@@ -98,7 +98,7 @@ TEST(AlibiTest, ASlopeOfZeroIsNone) {
 
 // Distances are exact however far from 0: positions that are whole spans further give the same
 // bits.
-TEST(AlibiTest, OnlyDistancesCount) {
+TEST(AlibiTest, ResultsDependOnDistancesOnly) {
   constexpr uint32_t kFurther = 2047 * kSpanPages;  // pages
   for (KvType type : kTypes) {
     KvHead head = filled_head(type, 16, 300, 5);

@@ -57,11 +57,11 @@ class CodePages {
   }
 
  private:
-  static constexpr float kMost = 32767.0f, kStep = 1.0f / kMost;
-  static constexpr float kLeast = 0x1p-100f;
+  static constexpr float kMax = 32767.0f, kStep = 1.0f / kMax;
+  static constexpr float kMinMagnitude = 0x1p-100f;
 
   // Returns how many steps of int16 the largest element has; 0 if the number would not be finite.
-  static float steps_of(float largest) { return largest < kLeast ? 0.0f : kMost / largest; }
+  static float steps_of(float largest) { return largest < kMinMagnitude ? 0.0f : kMax / largest; }
 
   // The elements of a tile's queries that lie together; and the positions whose products are one
   // run of instructions.

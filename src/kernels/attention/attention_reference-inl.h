@@ -282,8 +282,8 @@ struct Page<Expanded> {
 
 template <typename Type>
 void expand(const ExpandArgs& a) {
-  const uint32_t cached = a.latent_length + a.turned_length;
-  const uint32_t length = a.straight_length + a.turned_length;
+  const uint32_t cached = a.kv_lora_rank + a.rope_length;
+  const uint32_t length = a.nope_length + a.rope_length;
   const KvPage page{const_cast<std::byte*>(a.page), nullptr};
   for (uint32_t slot = 0; slot < a.slots; ++slot) {
     std::array<float, kMaxLatentKey> x{};
@@ -292,23 +292,22 @@ void expand(const ExpandArgs& a) {
     }
     auto sum = [&](const auto& element) {
       float s = 0;
-      for (uint32_t i = 0; i < padded_length(a.latent_length); ++i) {
+      for (uint32_t i = 0; i < padded_length(a.kv_lora_rank); ++i) {
         s = std::fma(element(i), x[i], s);
       }
       return s;
     };
     for (uint32_t d = 0; d < padded_length(length); ++d) {
-      float k = d < length ? x[a.latent_length + d - std::min(d, a.straight_length)] : 0;
-      if (d < a.straight_length) {
-        k = sum([&](uint32_t i) {
-          return a.key[expand_key_at(a.straight_length, a.latent_length, d, i)];
-        });
+      float k = d < length ? x[a.kv_lora_rank + d - std::min(d, a.nope_length)] : 0;
+      if (d < a.nope_length) {
+        k = sum(
+            [&](uint32_t i) { return a.key[expand_key_at(a.nope_length, a.kv_lora_rank, d, i)]; });
       }
       a.keys[size_t{d} * kPagePositions + slot] = k;
     }
     for (uint32_t e = 0; e < a.value_length; ++e) {
       a.values[(size_t{e / 64} * kPagePositions + slot) * 64 + e % 64] =
-          sum([&](uint32_t i) { return a.value[expand_value_at(a.latent_length, e, i)]; });
+          sum([&](uint32_t i) { return a.value[expand_value_at(a.kv_lora_rank, e, i)]; });
     }
   }
 }

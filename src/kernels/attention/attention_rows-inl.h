@@ -120,15 +120,15 @@ inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, F
   }
 }
 
-// The part of a page that rows see. kMost: the most rows.
-template <uint32_t kMost>
+// The part of a page that rows see. kMax: the most rows.
+template <uint32_t kMax>
 struct PageViewOf {
   struct SeenTile {
     Tile tile;
     SlotRange any, common;  // slots that any of its rows sees, and that all see
   };
-  SlotRange slots[kMost];                               // of each row
-  SeenTile tiles[(kMost + kTileRows - 1) / kTileRows];  // the tiles that see any slot
+  SlotRange slots[kMax];                               // of each row
+  SeenTile tiles[(kMax + kTileRows - 1) / kTileRows];  // the tiles that see any slot
   uint32_t tile_count;
   SlotRange any;  // of all rows
 };
@@ -138,10 +138,10 @@ inline void widen(SlotRange& range, SlotRange by) {
   range = {smaller(range.begin, by.begin), larger(range.end, by.end)};
 }
 
-template <uint32_t kMost = kMaxQueryRows>
-inline PageViewOf<kMost> view_page(const RowBlock& b, uint32_t index) {
+template <uint32_t kMax = kMaxQueryRows>
+inline PageViewOf<kMax> view_page(const RowBlock& b, uint32_t index) {
   constexpr SlotRange kNone{kPagePositions, 0};
-  PageViewOf<kMost> view;
+  PageViewOf<kMax> view;
   view.tile_count = 0;
   view.any = kNone;
   for (uint32_t t = 0; t < tile_count(b.rows); ++t) {

@@ -46,9 +46,9 @@ inline void add_probabilities(const RowBlock& b, uint32_t row, float peak, Vec16
 
 // Turns the page's scores into probabilities, and updates the rows' maxima and sums. There are
 // three passes, so that rows do not wait for each other's latencies.
-template <uint32_t kMost>
+template <uint32_t kMax>
 inline void update_rows(const RowBlock& b, const SlotRange* slots) {
-  float before[kMost] = {}, peak[kMost] = {}, factor[kMost];
+  float before[kMax] = {}, peak[kMax] = {}, factor[kMax];
   for (uint32_t r = 0; r < b.rows; ++r) {
     before[r] = b.span.peak[r];
     peak[r] = slots[r].empty() ? kMinusInfinity : highest_score(b, r, slots[r]);

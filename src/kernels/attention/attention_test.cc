@@ -91,7 +91,7 @@ TEST(AttentionTest, AHeavyPositionOfSmallValues) {
 
 // One key, value or query that is not finite makes all of a row's result so, in whichever visible
 // slot it is.
-TEST(AttentionTest, WhatIsNotFiniteIsNotHidden) {
+TEST(AttentionTest, NonFiniteInputsShowInTheResult) {
   constexpr uint32_t kHeadDim = 64;
   const std::vector<float> infinite(kHeadDim, INFINITY), finite(kHeadDim, 1.0f);
   for (KvType type : types()) {

@@ -75,7 +75,7 @@ TEST(KvStoreTest, HalvesAreWholeLines) {
   EXPECT_STREQ(kv_type_name(KvType::kQ8_0), "q8_0");
 }
 
-TEST(KvStoreTest, WhatIsStoredIsRead) {
+TEST(KvStoreTest, ReadsBackWhatIsStored) {
   for (KvType type : types()) {
     for (HeadLengths lengths : kLengths) {
       KvHead head(type, lengths, 130);
@@ -171,7 +171,7 @@ TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
 }
 
 // A key or a value that is not finite stays so when stored: else wrong results would look right.
-TEST(KvStoreTest, WhatIsNotFiniteStaysSo) {
+TEST(KvStoreTest, NonFiniteElementsStayNonFinite) {
   for (Isa isa : test_levels()) {
     for (KvType type : types()) {
       for (float wrong : {NAN, -NAN, INFINITY, -INFINITY}) {

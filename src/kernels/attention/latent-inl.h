@@ -45,7 +45,7 @@ class LatentCodes {
   void open(const std::byte* page, uint32_t length, uint32_t slot) {
     codes_ = reinterpret_cast<const int8_t*>(page) + size_t{slot} * padded_length(length);
     const uint32_t blocks = kv_blocks(length);
-    uint16_t halves[kMostBlocks] = {};
+    uint16_t halves[kMaxBlocks] = {};
     std::memcpy(halves, page + kv_scales_offset(length) + size_t{slot} * blocks * sizeof(uint16_t),
                 blocks * sizeof(uint16_t));
     for (uint32_t b = 0; b < blocks; b += kLanes) {
@@ -69,9 +69,9 @@ class LatentCodes {
   }
 
  private:
-  static constexpr uint32_t kMostBlocks = (kMaxLatentKey / kKvBlock + kLanes - 1) / kLanes * kLanes;
+  static constexpr uint32_t kMaxBlocks = (kMaxLatentKey / kKvBlock + kLanes - 1) / kLanes * kLanes;
   const int8_t* codes_;
-  float scales_[kMostBlocks];
+  float scales_[kMaxBlocks];
 };
 
 // Row: LatentRow<Format> or LatentCodes. kWidth as in LatentTiles.

@@ -44,28 +44,28 @@ constexpr size_t expanded_value_floats(uint32_t value_length) {
 // in tiles of kExpandRows rows (the last may have fewer), [latent / 16][rows of the tile][16];
 // value in columns of 64, [ceil(E / 64)][latent][64].
 inline constexpr uint32_t kExpandRows = 6;
-constexpr size_t expand_key_floats(uint32_t straight_length, uint32_t latent_length) {
-  return size_t{straight_length} * padded_length(latent_length);
+constexpr size_t expand_key_floats(uint32_t nope_length, uint32_t kv_lora_rank) {
+  return size_t{nope_length} * padded_length(kv_lora_rank);
 }
-constexpr size_t expand_value_floats(uint32_t value_length, uint32_t latent_length) {
-  return size_t{padded_length(latent_length)} * ((value_length + 63) / 64 * 64);
+constexpr size_t expand_value_floats(uint32_t value_length, uint32_t kv_lora_rank) {
+  return size_t{padded_length(kv_lora_rank)} * ((value_length + 63) / 64 * 64);
 }
 // Returns the index of row d's element i in the key's matrix.
-constexpr size_t expand_key_at(uint32_t straight_length, uint32_t latent_length, uint32_t d,
+constexpr size_t expand_key_at(uint32_t nope_length, uint32_t kv_lora_rank, uint32_t d,
                                uint32_t i) {
   const uint32_t row0 = d / kExpandRows * kExpandRows;
-  const uint32_t left = straight_length - row0, rows = left < kExpandRows ? left : kExpandRows;
-  return size_t{row0} * padded_length(latent_length) + (size_t{i / 16} * rows + (d - row0)) * 16 +
+  const uint32_t left = nope_length - row0, rows = left < kExpandRows ? left : kExpandRows;
+  return size_t{row0} * padded_length(kv_lora_rank) + (size_t{i / 16} * rows + (d - row0)) * 16 +
          i % 16;
 }
-constexpr size_t expand_value_at(uint32_t latent_length, uint32_t e, uint32_t i) {
-  return (size_t{e / 64} * padded_length(latent_length) + i) * 64 + e % 64;
+constexpr size_t expand_value_at(uint32_t kv_lora_rank, uint32_t e, uint32_t i) {
+  return (size_t{e / 64} * padded_length(kv_lora_rank) + i) * 64 + e % 64;
 }
 
 struct ExpandArgs {
   const std::byte* page;  // of latents
   uint32_t slots;         // expands [0, slots); slots behind may get any values
-  uint32_t latent_length, turned_length, straight_length, value_length;
+  uint32_t kv_lora_rank, rope_length, nope_length, value_length;
   const float *key, *value;  // the head's matrices
   float *keys, *values;      // the expanded page
   std::byte* scratch;        // kLatentScratchBytes

@@ -115,8 +115,8 @@ class ExpandedProblem {
   explicit ExpandedProblem(const Case& c)
       : c_(c),
         head_(c.type, {kKey, 0}, c.positions),
-        queries_(c.heads, {kStraight + kTurned, kHeadValue}, 3),
-        key_(floats_of(expand_key_floats(kStraight, kValue))),
+        queries_(c.heads, {kNopeLength + kRopeLength, kHeadValue}, 3),
+        key_(floats_of(expand_key_floats(kNopeLength, kValue))),
         value_(floats_of(expand_value_floats(kHeadValue, kValue))),
         pages_(floats_of(kSpanPages * kPageFloats)),
         scratch_(kLatentScratchBytes / sizeof(CacheLine)),
@@ -153,13 +153,13 @@ class ExpandedProblem {
     return pairs;
   }
   double operations() const {
-    return 2 * pairs() * (kStraight + kTurned + kHeadValue) +
-           2.0 * c_.positions * kValue * (kStraight + kHeadValue);
+    return 2 * pairs() * (kNopeLength + kRopeLength + kHeadValue) +
+           2.0 * c_.positions * kValue * (kNopeLength + kHeadValue);
   }
 
  private:
-  static constexpr uint32_t kStraight = 128, kTurned = kKey - kValue, kHeadValue = 128;
-  static constexpr size_t kKeyFloats = expanded_key_floats(kStraight + kTurned);
+  static constexpr uint32_t kNopeLength = 128, kRopeLength = kKey - kValue, kHeadValue = 128;
+  static constexpr size_t kKeyFloats = expanded_key_floats(kNopeLength + kRopeLength);
   static constexpr size_t kPageFloats = kKeyFloats + expanded_value_floats(kHeadValue);
 
   static std::vector<CacheLine> floats_of(size_t count) {
@@ -174,9 +174,9 @@ class ExpandedProblem {
     kernels_for(c_.isa).expand_latent[static_cast<size_t>(c_.type)](
         {.page = head_.pages()[page].k,
          .slots = kPagePositions,
-         .latent_length = kValue,
-         .turned_length = kTurned,
-         .straight_length = kStraight,
+         .kv_lora_rank = kValue,
+         .rope_length = kRopeLength,
+         .nope_length = kNopeLength,
          .value_length = kHeadValue,
          .key = floats(key_),
          .value = floats(value_),
@@ -195,7 +195,7 @@ class ExpandedProblem {
                                          .rows = rows,
                                          .window = 0,
                                          .pages = expanded_.data(),
-                                         .key_length = kStraight + kTurned,
+                                         .key_length = kNopeLength + kRopeLength,
                                          .value_length = kHeadValue,
                                          .scale = queries_.scale,
                                          .out = nullptr,

@@ -24,13 +24,13 @@ class LatentExpansion {
 
  public:
   static void expand(const ExpandArgs& a) {
-    const uint32_t latent = padded_length(a.latent_length);
-    const uint32_t cached = padded_length(a.latent_length + a.turned_length);
+    const uint32_t latent = padded_length(a.kv_lora_rank);
+    const uint32_t cached = padded_length(a.kv_lora_rank + a.rope_length);
     auto* transposed = reinterpret_cast<float*>(a.scratch);
     float* positions = transposed + size_t{kPagePositions} * cached;
     const uint32_t end = (a.slots + kLanes - 1) / kLanes * kLanes;
     unpack(a, end, transposed, positions);
-    PageFetch fetch(a.next, kv_half_bytes(Row::kType, a.latent_length + a.turned_length),
+    PageFetch fetch(a.next, kv_half_bytes(Row::kType, a.kv_lora_rank + a.rope_length),
                     latent / kDepth + 1);
     for (uint32_t l = 0; l < latent; l += kDepth) {
       const uint32_t count = smaller(kDepth, latent - l);
@@ -38,10 +38,10 @@ class LatentExpansion {
       make_values(a, l, count, end, positions);
       fetch.step();
     }
-    const uint32_t length = a.straight_length + a.turned_length;
-    float* turned = a.keys + size_t{a.straight_length} * kPagePositions;
-    std::memcpy(turned, transposed + size_t{a.latent_length} * kPagePositions,
-                size_t{a.turned_length} * kPagePositions * sizeof(float));
+    const uint32_t length = a.nope_length + a.rope_length;
+    float* rope_keys = a.keys + size_t{a.nope_length} * kPagePositions;
+    std::memcpy(rope_keys, transposed + size_t{a.kv_lora_rank} * kPagePositions,
+                size_t{a.rope_length} * kPagePositions * sizeof(float));
     std::memset(a.keys + size_t{length} * kPagePositions, 0,
                 size_t{padded_length(length) - length} * kPagePositions * sizeof(float));
   }
@@ -52,14 +52,14 @@ class LatentExpansion {
   // Unpacks slots up to `end`: all elements to rows of 64 positions (`transposed`), and those of
   // the latents to tiles of positions (`positions`).
   static void unpack(const ExpandArgs& a, uint32_t end, float* transposed, float* positions) {
-    const uint32_t latent = padded_length(a.latent_length);
-    const uint32_t cached = padded_length(a.latent_length + a.turned_length);
+    const uint32_t latent = padded_length(a.kv_lora_rank);
+    const uint32_t cached = padded_length(a.kv_lora_rank + a.rope_length);
     for (uint32_t slot = 0; slot < end; slot += kLanes) {
       Row rows[kLanes];
       float* places[kLanes];  // in tiles
       size_t strides[kLanes];
       for (uint32_t i = 0; i < kLanes; ++i) {
-        rows[i].open(a.page, a.latent_length + a.turned_length, slot + i);
+        rows[i].open(a.page, a.kv_lora_rank + a.rope_length, slot + i);
         const uint32_t row0 = (slot + i) / kTileRows * kTileRows;
         places[i] = positions + size_t{row0} * latent + (slot + i - row0) * kLanes;
         strides[i] = smaller(kTileRows, kPagePositions - row0);
@@ -78,9 +78,9 @@ class LatentExpansion {
 
   static void make_keys(const ExpandArgs& a, uint32_t l, uint32_t count, uint32_t end,
                         const float* transposed) {
-    const size_t latent = padded_length(a.latent_length);
-    for (uint32_t d = 0; d < a.straight_length; d += kTileRows) {
-      const uint32_t rows = smaller(kTileRows, a.straight_length - d);
+    const size_t latent = padded_length(a.kv_lora_rank);
+    for (uint32_t d = 0; d < a.nope_length; d += kTileRows) {
+      const uint32_t rows = smaller(kTileRows, a.nope_length - d);
       Products::score(rows, transposed + size_t{l} * kPagePositions, count,
                       a.key + latent * d + size_t{l} * rows, end, l == 0,
                       a.keys + size_t{d} * kPagePositions);
@@ -89,7 +89,7 @@ class LatentExpansion {
 
   static void make_values(const ExpandArgs& a, uint32_t l, uint32_t count, uint32_t end,
                           const float* positions) {
-    const size_t latent = padded_length(a.latent_length);
+    const size_t latent = padded_length(a.kv_lora_rank);
     for (uint32_t e = 0; e < a.value_length; e += kValueColumns) {
       const uint32_t columns = smaller(kValueColumns, a.value_length - e);
       for (uint32_t slot = 0; slot < end; slot += kTileRows) {

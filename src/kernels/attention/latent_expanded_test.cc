@@ -26,9 +26,9 @@ std::vector<Isa> expanding_levels(KvType type) {
 }
 
 struct Lengths {
-  uint32_t latent, turned, straight, value;
-  uint32_t key() const { return straight + turned; }
-  uint32_t cached() const { return latent + turned; }
+  uint32_t latent, rope, nope, value;
+  uint32_t key() const { return nope + rope; }
+  uint32_t cached() const { return latent + rope; }
 };
 
 std::vector<float> normal_floats(size_t count, uint32_t seed) {
@@ -47,14 +47,13 @@ float* floats(std::vector<CacheLine>& of) { return reinterpret_cast<float*>(of.d
 // The matrices of a head, both as rows and in the layout of expand_latent.
 struct Matrices {
   explicit Matrices(const Lengths& n)
-      : key(normal_floats(size_t{n.straight} * n.latent, 1)),
+      : key(normal_floats(size_t{n.nope} * n.latent, 1)),
         value(normal_floats(size_t{n.value} * n.latent, 2)),
-        key_tiles(lines(expand_key_floats(n.straight, n.latent))),
+        key_tiles(lines(expand_key_floats(n.nope, n.latent))),
         value_columns(lines(expand_value_floats(n.value, n.latent))) {
     for (uint32_t i = 0; i < n.latent; ++i) {
-      for (uint32_t d = 0; d < n.straight; ++d) {
-        floats(key_tiles)[expand_key_at(n.straight, n.latent, d, i)] =
-            key[size_t{d} * n.latent + i];
+      for (uint32_t d = 0; d < n.nope; ++d) {
+        floats(key_tiles)[expand_key_at(n.nope, n.latent, d, i)] = key[size_t{d} * n.latent + i];
       }
       for (uint32_t e = 0; e < n.value; ++e) {
         floats(value_columns)[expand_value_at(n.latent, e, i)] = value[size_t{e} * n.latent + i];
@@ -90,9 +89,9 @@ class Pages {
       kernels_for(isa).expand_latent[static_cast<size_t>(latents_.type())](
           {.page = latents_.pages()[p].k,
            .slots = std::min(kPagePositions, latents_.positions() - p * kPagePositions),
-           .latent_length = n_.latent,
-           .turned_length = n_.turned,
-           .straight_length = n_.straight,
+           .kv_lora_rank = n_.latent,
+           .rope_length = n_.rope,
+           .nope_length = n_.nope,
            .value_length = n_.value,
            .key = floats(matrices.key_tiles),
            .value = floats(matrices.value_columns),
@@ -193,11 +192,11 @@ TEST_P(ExpandedSizes, AreProductsOfLatents) {
     ASSERT_LE(std::fabs(got - sum), size * n.latent * 0x1p-24) << position << " " << row;
   };
   for (uint32_t position : {0u, 1u, 15u, 16u, 59u, 60u, 63u, 64u, 76u}) {
-    for (uint32_t d = 0; d < n.straight; ++d) {
+    for (uint32_t d = 0; d < n.nope; ++d) {
       expect(pages.key(position, d), matrices.key, d, position);
     }
-    for (uint32_t d = 0; d < n.turned; ++d) {
-      ASSERT_EQ(pages.key(position, n.straight + d), x[position][n.latent + d]);
+    for (uint32_t d = 0; d < n.rope; ++d) {
+      ASSERT_EQ(pages.key(position, n.nope + d), x[position][n.latent + d]);
     }
     for (uint32_t d = n.key(); d < padded_length(n.key()); ++d) {
       ASSERT_EQ(pages.key(position, d), 0.0f);
@@ -272,7 +271,7 @@ TEST(LatentExpandedTest, ARowDoesNotDependOnItsCompany) {
 }
 
 // A latent that is not finite changes the results of the rows that see it, and of no other row.
-TEST(LatentExpandedTest, WhatIsNotFiniteReachesWhoSeesItAlone) {
+TEST(LatentExpandedTest, NonFiniteLatentsShowOnlyInRowsThatSeeThem) {
   const Lengths n{40, 8, 16, 32};
   Matrices matrices(n);
   for (KvType type : kTypes) {

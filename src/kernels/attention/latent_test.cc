@@ -138,7 +138,7 @@ TEST(LatentTest, ARowDoesNotDependOnItsCompany) {
 
 // A latent that is not finite changes the results of the rows that see it, and of no other row,
 // even of the same tile.
-TEST(LatentTest, WhatIsNotFiniteReachesWhoSeesItAlone) {
+TEST(LatentTest, NonFiniteLatentsShowOnlyInRowsThatSeeThem) {
   const HeadLengths lengths(48, 32);
   for (KvType type : types()) {
     KvHead head = latents(Isa::kReference, type, lengths.key, 128, 9);
@@ -180,7 +180,7 @@ TEST(LatentTest, AllLevelsStoreTheSameBytes) {
 
 // The bound is half a step of the type: f16 has 11 bits and bf16 8. Codes have steps of 1 / 127 of
 // their block's largest, whose scale is rounded to 11 bits besides.
-TEST(LatentTest, WhatIsStoredIsRead) {
+TEST(LatentTest, ReadsBackWhatIsStored) {
   constexpr uint32_t kLength = 72;
   std::mt19937 random(11);
   std::vector<float> x(kLength);

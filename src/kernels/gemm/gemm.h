@@ -74,7 +74,7 @@ struct GemmArgs {
   float* out;         // out[row * out_stride + 16 * (panel - panel0) + lane], overwritten
   size_t out_stride;  // floats, a multiple of 16
   std::byte* scratch;
-  // The blocks where two segments meet, ascending within (block0, block1), at most kMostCuts. Each
+  // The blocks where two segments meet, ascending within (block0, block1), at most kMaxCuts. Each
   // segment is a chain of its own.
   std::span<const uint32_t> cuts = {};
   // The schedule, by the kernel's own menu. Empty: the default for such a product, which GemmKernel
@@ -82,7 +82,7 @@ struct GemmArgs {
   GemmSchedule schedule = {};
 };
 
-inline constexpr uint32_t kMostCuts = 7;
+inline constexpr uint32_t kMaxCuts = 7;
 
 // How many panels kernels read side by side with few rows, where several streams read faster.
 inline constexpr uint32_t kGemmStreams = 4;

@@ -334,13 +334,13 @@ void vector_rows(const ChainArgs& g) {
   for (; p < g.panels; ++p) vectors<1, R>(g, p);
 }
 
-// Calls kernel(ChainArgs) for pieces of at most `most_rows` rows.
+// Calls kernel(ChainArgs) for pieces of at most `max_rows` rows.
 template <typename Kernel>
-void in_rows(const ChainArgs& g, uint32_t most_rows, Kernel kernel) {
-  for (uint32_t row = 0; row < g.m; row += most_rows) {
+void in_rows(const ChainArgs& g, uint32_t max_rows, Kernel kernel) {
+  for (uint32_t row = 0; row < g.m; row += max_rows) {
     ChainArgs some = g;
     some.a = act_rows(g.a, row, 0);
-    some.m = std::min(most_rows, g.m - row);
+    some.m = std::min(max_rows, g.m - row);
     some.out += g.out_stride * row;
     kernel(some);
   }

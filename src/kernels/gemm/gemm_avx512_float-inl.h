@@ -11,11 +11,11 @@ namespace {
 
 constexpr uint32_t kTileRows = 12;
 constexpr uint32_t kTilePanels = 2;
-constexpr uint32_t kWidePanels = 4, kMostWideRows = 6;
+constexpr uint32_t kWidePanels = 4, kMaxWideRows = 6;
 // Widened weights (gemm_avx512bw_float.cc) are multiplied kTilePanels panels at a time.
 constexpr TileRange kMenuTiles[] = {{1, 1, kTileRows, kTilePanels},
                                     {kTilePanels, 1, kTileRows},
-                                    {kWidePanels, 1, kMostWideRows, kTilePanels, kTileRows}};
+                                    {kWidePanels, 1, kMaxWideRows, kTilePanels, kTileRows}};
 // The most bytes of codes in a slice of K of one panel.
 constexpr size_t kSliceBytes = size_t{256} << 10;
 
@@ -103,7 +103,7 @@ auto tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
 // Multiplies all rows by P panels in tiles of at most s.tile_rows rows.
 template <typename Kind, int P>
 void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
-  constexpr uint32_t kMaxRows = P == kWidePanels ? kMostWideRows : kTileRows;
+  constexpr uint32_t kMaxRows = P == kWidePanels ? kMaxWideRows : kTileRows;
   const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * panel;
   // A single tile reads its weights once, whatever their size.
   const uint32_t slice = g.m <= s.tile_rows ? std::max(1u, g.block1 - g.block0) : s.slice;

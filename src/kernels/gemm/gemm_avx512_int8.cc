@@ -20,7 +20,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kTilePanels = 2, kMostTilePanels = 4;
+constexpr uint32_t kTilePanels = 2, kMaxTilePanels = 4;
 // The rows from which on a tile of one panel holds a block's codes in registers for all of them.
 constexpr int kHeldRows = 5;
 template <typename Kind>
@@ -28,7 +28,7 @@ constexpr GemmMenu menu_of() {
   using To = UnpackedOf<Kind>;
   constexpr size_t kBlockBytes = To::kCodeBytes + size_t{64} * Kind::kHalves * (Kind::kMin ? 2 : 1);
   return {.tiles = tiles_of<Kind>(),
-          .slice = {4, kChainScratchBytes / (kMostTilePanels * kBlockBytes)},
+          .slice = {4, kChainScratchBytes / (kMaxTilePanels * kBlockBytes)},
           .unpack_rows = unpack_thresholds(kUnpacksByRows<Kind>),
           .prefetch = kPrefetchRange,
           .to_l2 = true};
@@ -223,7 +223,7 @@ template <typename Kind, int P, int R>
 void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, const Run& run, float* out,
           size_t out_stride) {
   constexpr size_t kStride = size_t{kPanelRows} * P;
-  alignas(64) float waiting[std::bit_width(kMostCuts)][kStride * R];
+  alignas(64) float waiting[std::bit_width(kMaxCuts)][kStride * R];
   const Weights w = weights;
   const auto lookup = Kind::lookup(w);
   const Rows a = rows;
@@ -262,12 +262,12 @@ TileFn tile_fn(uint32_t rows, std::integer_sequence<int, R...>) {
 }
 
 // Multiplies all rows by P panels over `run`, whose blocks start at block0 of the activations and
-// at w.block of the weights, in tiles of at most `most_rows`. `ahead(t, n)` returns the prefetches
+// at w.block of the weights, in tiles of at most `max_rows`. `ahead(t, n)` returns the prefetches
 // of tile t of n.
 template <typename Kind, int P, typename AheadFn>
-void tiles(const GemmArgs& g, uint32_t most_rows, const Weights& w, uint32_t block0, const Run& run,
+void tiles(const GemmArgs& g, uint32_t max_rows, const Weights& w, uint32_t block0, const Run& run,
            AheadFn ahead, float* out) {
-  for_tiles(g.m, most_rows, [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
+  for_tiles(g.m, max_rows, [&](uint32_t row, uint32_t rows, uint32_t t, uint32_t n) {
     Rows a = rows_from<Kind>(g, row, block0);
     auto fn = tile_fn<Kind, P>(rows, std::make_integer_sequence<int, tile_rows<Kind>(P)>());
     fn(w, a, ahead(t, n), run, out + row * g.out_stride, g.out_stride);
@@ -281,7 +281,7 @@ Weights unpack(const Weights& w, uint32_t block0, uint32_t blocks, size_t slice,
                std::byte* scratch) {
   using To = UnpackedOf<Kind>;
   static_assert(To::kScaleBytes == 64 * Kind::kHalves * (Kind::kMin ? 2 : 1));
-  static_assert(P <= kMostTilePanels);
+  static_assert(P <= kMaxTilePanels);
   const size_t codes_stride = To::kCodeBytes * slice, scales_stride = To::kScaleBytes * slice;
   const __m512i rebias = _mm512_set1_epi8(static_cast<char>(To::kOffset - Kind::kOffset));
   std::byte* all_scales = scratch + P * codes_stride;

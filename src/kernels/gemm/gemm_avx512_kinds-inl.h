@@ -154,7 +154,7 @@ constexpr std::span<const TileRange> tiles_of() {
 template <typename Kind>
 constexpr uint32_t tile_rows(uint32_t panels) {
   const bool few = kUnpacksAlways<Kind> && panels == 1;
-  return few ? kFewTiles[0].most_rows : kAllTiles[panels - 1].most_rows;
+  return few ? kFewTiles[0].max_rows : kAllTiles[panels - 1].max_rows;
 }
 
 // The prefetches of a tile. With each block it prefetches codes_step bytes of the codes and

@@ -42,11 +42,11 @@ namespace {
 void bf16_chains(const GemmArgs& g) {
   const GemmSchedule& s = g.schedule;
   if (g.m < s.unpack_rows) return chains<KindBF16>(g);
-  const uint32_t most_rows = s.tile_panels == kWidePanels ? kTileRows : s.tile_rows;
+  const uint32_t max_rows = s.tile_panels == kWidePanels ? kTileRows : s.tile_rows;
   using Source = WidenBf16;
   widened_chains<Source, kTilePanels>(
       g, s, [=]<int P>(std::integral_constant<int, P>, const WidenedWork& w) {
-        for_tiles(w.m, most_rows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
+        for_tiles(w.m, max_rows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
           auto fn = tile_fn<KindF32, P>(rows, std::make_integer_sequence<int, kTileRows>());
           fn(w.codes, kWidenedPanelBytes, w.x + kWidenedStride * row, kWidenedStride, w.blocks,
              w.first, {0, Cache::kL1}, w.out + row * w.out_stride, w.out_stride);

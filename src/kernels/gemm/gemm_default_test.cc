@@ -22,7 +22,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostRows = 600;
+constexpr uint32_t kMaxRows = 600;
 
 struct Family {
   const char* name;
@@ -39,7 +39,7 @@ std::string fields(const GemmSchedule& s) {
 
 std::string rows_text(const GemmKernel& gemm) {
   std::string text, last;
-  for (uint32_t rows = 1; rows <= kMostRows; ++rows) {
+  for (uint32_t rows = 1; rows <= kMaxRows; ++rows) {
     const std::string now = fields(gemm.default_for(rows));
     if (now != last) text += fmt::format("  from {} rows on: {}\n", rows, now);
     last = now;

@@ -194,14 +194,14 @@ inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
 // tiles of at most MostRows rows read codes.
 template <typename Scales, int P, int MostRows>
 void fp8_panels(const ChainArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
-  const uint32_t most_rows = fp8_rows<P>(s, MostRows == 0);
+  const uint32_t max_rows = fp8_rows<P>(s, MostRows == 0);
   for (uint32_t begin = g.block0; begin < g.block1;) {
     const uint32_t end = std::min(g.block1, fp8_super_end(g.w, begin));
     const auto far = static_cast<uint32_t>(s.prefetch / kFp8BlockBytes);
     alignas(64) float scales[P * kPanelRows];
     const Fp8Piece piece = fp8_piece<Scales, P>(g, panel, begin, end, far, scales);
     if constexpr (MostRows == 0) fp8_decode<P>(piece, g.scratch);
-    for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
+    for_even_pieces(g.m, max_rows, [&](uint32_t row, uint32_t row_end) {
       const Fp8Rows rows = {.x = g.a.bf16 + g.a.row_stride * row + size_t{kBlock} * begin,
                             .x_stride = g.a.row_stride,
                             .out = out + g.out_stride * row,

@@ -219,14 +219,14 @@ void mmla_chains(const GemmArgs& g) {
   const GemmSchedule& s = g.schedule;
   if (g.m < s.unpack_rows) return float_chains<FloatBf16Mmla>(g, s);
   static_assert(kMmlaMenu.slice.most * kBf16BlockBytes <= kChainScratchBytes);
-  const uint32_t most_rows = s.tile_panels == 1 ? s.tile_rows : FloatBf16Ordered::kTileRows;
+  const uint32_t max_rows = s.tile_panels == 1 ? s.tile_rows : FloatBf16Ordered::kTileRows;
   using Kind = FloatBf16Ordered;
   for (uint32_t p = 0; p < g.panels; ++p) {
     const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * (g.panel0 + p);
     for_even_pieces(g.block1 - g.block0, s.slice, [&](uint32_t begin, uint32_t end) {
       const size_t block0 = g.block0 + begin;
       order_panel(codes + kBf16BlockBytes * block0, end - begin, s.prefetch, g.scratch);
-      for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
+      for_even_pieces(g.m, max_rows, [&](uint32_t row, uint32_t row_end) {
         FloatTile<Kind> t = {.codes = g.scratch,
                              .codes_stride = 0,
                              .x = g.a.bf16 + g.a.row_stride * row + kBlock * block0,

@@ -242,11 +242,11 @@ void int8_tile_of(uint32_t rows, const Int8Tile& t, std::integer_sequence<int, R
 }
 
 // Multiplies m rows by `blocks` blocks of P panels, which start at w.block, in tiles of at most
-// `most_rows`. rows(r) returns the rows from row r on. The first tile prefetches `ahead` bytes.
+// `max_rows`. rows(r) returns the rows from row r on. The first tile prefetches `ahead` bytes.
 template <typename Kind, int P, typename RowsFn>
-void int8_tiles(const GemmArgs& g, uint32_t most_rows, const PanelView& w, RowsFn rows,
+void int8_tiles(const GemmArgs& g, uint32_t max_rows, const PanelView& w, RowsFn rows,
                 uint32_t blocks, bool first, size_t ahead, float* out) {
-  for_even_pieces(g.m, most_rows, [&](uint32_t row, uint32_t row_end) {
+  for_even_pieces(g.m, max_rows, [&](uint32_t row, uint32_t row_end) {
     Int8Tile t = {.w = w,
                   .codes_panel_bytes = g.w.codes_panel_bytes,
                   .scales_panel_bytes = g.w.scales_panel_bytes,

@@ -14,14 +14,14 @@ namespace hearth {
 namespace {
 
 // The most blocks of a slice. Each has 1 KiB of codes and up to 256 B of scales.
-constexpr uint16_t kMostWideSliceBlocks = 28;
+constexpr uint16_t kMaxWideSliceBlocks = 28;
 constexpr uint32_t kWideRowBlock = 256;
 constexpr size_t kWideBlockBytes = 2 * kBlock;
 // Rows of activations do not lie a power of two apart, since too few of such rows fit a cache.
 constexpr size_t wide_row_bytes(size_t slice) { return kWideBlockBytes * (slice | 1); }
 
 constexpr GemmMenu kWideMenu = {.tiles = kInt8Tiles,
-                                .slice = {2, kMostWideSliceBlocks},
+                                .slice = {2, kMaxWideSliceBlocks},
                                 .unpack_rows = unpack_thresholds(true),
                                 .prefetch = kPrefetchRange,
                                 .to_l2 = false};
@@ -99,8 +99,8 @@ void wide_rows(const GemmArgs& all, uint32_t row0, uint32_t m) {
 
 template <typename Kind>
 void wide_chains(const GemmArgs& g) {
-  static_assert(wide_row_bytes(kMostWideSliceBlocks) * kWideRowBlock +
-                    (WideOf<Kind>::kCodeBytes + WideOf<Kind>::kScaleBytes) * kMostWideSliceBlocks <=
+  static_assert(wide_row_bytes(kMaxWideSliceBlocks) * kWideRowBlock +
+                    (WideOf<Kind>::kCodeBytes + WideOf<Kind>::kScaleBytes) * kMaxWideSliceBlocks <=
                 kChainScratchBytes);
   if (g.m < g.schedule.unpack_rows) return int8_chains<Kind>(g);
   for_even_pieces(g.m, kWideRowBlock,

@@ -24,7 +24,7 @@ constexpr int kRounds = 1000;
 #endif
 // A product of the reference, which has one schedule, takes as long as a hundred others.
 constexpr int kReferenceRounds = 2;
-constexpr uint32_t kMostRows = 70, kPanels = 9, kBlocks = 37, kSuperOffset = 3;
+constexpr uint32_t kMaxRows = 70, kPanels = 9, kBlocks = 37, kSuperOffset = 3;
 
 struct Call {
   uint32_t m, panel0, panels, block0, block1;
@@ -38,13 +38,13 @@ uint32_t between(uint32_t least, uint32_t most, std::mt19937& random) {
 Call random_call(std::mt19937& random) {
   Call call{};
   // Calls have few rows as often as many.
-  call.m = random() % 2 == 0 ? between(1, 8, random) : between(1, kMostRows, random);
+  call.m = random() % 2 == 0 ? between(1, 8, random) : between(1, kMaxRows, random);
   call.panels = between(1, kPanels, random);
   call.panel0 = between(0, kPanels - call.panels, random);
   call.block1 = between(2, kBlocks, random);
   call.block0 = random() % 2 == 0 ? 0 : between(0, call.block1 - 1, random);
   if (random() % 2 == 0) return call;
-  for (uint32_t b = call.block0 + 1; b < call.block1 && call.cuts.size() < kMostCuts; ++b) {
+  for (uint32_t b = call.block0 + 1; b < call.block1 && call.cuts.size() < kMaxCuts; ++b) {
     if (random() % 4 == 0) call.cuts.push_back(b);
   }
   return call;
@@ -64,7 +64,7 @@ class ScheduleTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
   void run(const Kernels& kernels, const Problem& p, const Call& call, const GemmSchedule& schedule,
            std::vector<float>* out) {
     constexpr uint32_t kPoison = 0x7fc0dead;
-    out->assign(size_t{kPanelRows} * kPanels * kMostRows, std::bit_cast<float>(kPoison));
+    out->assign(size_t{kPanelRows} * kPanels * kMaxRows, std::bit_cast<float>(kPoison));
     kernels.gemm[static_cast<size_t>(kind())]({.w = p.weights(),
                                                .panel0 = call.panel0,
                                                .panels = call.panels,
@@ -86,7 +86,7 @@ class ScheduleTest : public testing::TestWithParam<std::tuple<Isa, PackKind>> {
     const int each = std::max(1, rounds / static_cast<int>(forms.size()));
     for (const PackForm& form : forms) {
       const Problem p =
-          make_problem(kind(), form, kPanels, kBlocks, kSuperOffset, kMostRows, Fill::kRandom, 21);
+          make_problem(kind(), form, kPanels, kBlocks, kSuperOffset, kMaxRows, Fill::kRandom, 21);
       expect_same_bits(p, kernels, menu, each);
     }
   }

@@ -16,8 +16,7 @@ namespace {
 constexpr size_t kChainScratchBytes = size_t{512} << 10;
 constexpr uint32_t kBranchRows = 256;
 constexpr uint32_t kBranchPanels = 8;
-static_assert(std::bit_width(kMostCuts) * kBranchRows * kBranchPanels * kPanelRows *
-                  sizeof(float) <=
+static_assert(std::bit_width(kMaxCuts) * kBranchRows * kBranchPanels * kPanelRows * sizeof(float) <=
               kGemmScratchBytes - kChainScratchBytes);
 
 // A product of one chain. Its prefetches stay within the blocks [stream0, stream1), all of which

@@ -12,9 +12,9 @@ std::string tile_names(const GemmMenu& menu) {
   std::string names;
   for (const TileRange& tile : menu.tiles) {
     if (!names.empty()) names += ", ";
-    names += tile.least_rows == tile.most_rows
-                 ? fmt::format("{} x {}", tile.panels, tile.most_rows)
-                 : fmt::format("{} x {} to {}", tile.panels, tile.least_rows, tile.most_rows);
+    names += tile.min_rows == tile.max_rows
+                 ? fmt::format("{} x {}", tile.panels, tile.max_rows)
+                 : fmt::format("{} x {} to {}", tile.panels, tile.min_rows, tile.max_rows);
   }
   return names;
 }
@@ -29,7 +29,7 @@ std::string range_fault(const char* name, uint32_t value, const ValueRange& rang
 
 std::string schedule_fault(const GemmSchedule& s, const GemmMenu& menu) {
   const bool has_tile = std::any_of(menu.tiles.begin(), menu.tiles.end(), [&](const TileRange& t) {
-    return t.panels == s.tile_panels && t.least_rows <= s.tile_rows && s.tile_rows <= t.most_rows;
+    return t.panels == s.tile_panels && t.min_rows <= s.tile_rows && s.tile_rows <= t.max_rows;
   });
   if (!has_tile) {
     return fmt::format("tile is {} x {}, not one of {}", s.tile_panels, s.tile_rows,
@@ -49,9 +49,9 @@ std::string schedule_fault(const GemmSchedule& s, const GemmMenu& menu) {
   if (!std::has_single_bit(s.k_parts)) {
     return fmt::format("parts is {}, not a power of two", s.k_parts);
   }
-  if (uint32_t{s.task_panels} * s.task_rows > kMostTaskTile) {
+  if (uint32_t{s.task_panels} * s.task_rows > kMaxTaskTile) {
     return fmt::format("a task of {} panels x {} rows is larger than {} in all", s.task_panels,
-                       s.task_rows, kMostTaskTile);
+                       s.task_rows, kMaxTaskTile);
   }
   return {};
 }

@@ -49,7 +49,7 @@ struct GemmSchedule {
 
 struct TileRange {
   uint8_t panels;
-  uint8_t least_rows, most_rows;
+  uint8_t min_rows, max_rows;
   // The tile that multiplies with unpacked weights in place of this one. 0 panels: this tile
   // itself; 0 rows: as many as this tile has.
   uint8_t unpacked_panels = 0, unpacked_rows = 0;
@@ -62,7 +62,7 @@ struct ValueRange {
 };
 
 struct RowsDefault {
-  uint32_t most_rows;  // of a call
+  uint32_t max_rows;  // of a call
   GemmSchedule schedule;
 };
 
@@ -79,7 +79,7 @@ inline constexpr ValueRange kPrefetchRange{0, 16384};
 // Returns the schedule of the first entry that is for so many rows.
 inline const GemmSchedule& schedule_for(std::span<const RowsDefault> by_rows, uint32_t rows) {
   size_t i = 0;
-  while (rows > by_rows[i].most_rows) ++i;
+  while (rows > by_rows[i].max_rows) ++i;
   return by_rows[i].schedule;
 }
 
@@ -92,9 +92,9 @@ struct GemmMenu {
 };
 
 // The ranges, at every level, of the fields that ops read and kernels do not. A tile of a task's
-// outputs fits the scratch of an op if panels times rows are at most kMostTaskTile.
+// outputs fits the scratch of an op if panels times rows are at most kMaxTaskTile.
 inline constexpr ValueRange kTaskPanelsRange{1, 64}, kTaskRowsRange{16, 1024};
-inline constexpr uint32_t kMostTaskTile = 16384;
+inline constexpr uint32_t kMaxTaskTile = 16384;
 inline constexpr ValueRange kPartsRange{1, 8};  // powers of two
 
 // Returns the first field of the schedule that is not on the menu, as a clause: "slice is 0, not 4

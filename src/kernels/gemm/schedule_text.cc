@@ -10,8 +10,8 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostSize = 1u << 24;     // of outputs and K
-constexpr uint32_t kMostThreads = 1u << 16;  // also of rows, and of matrices
+constexpr uint32_t kMaxSize = 1u << 24;     // of outputs and K
+constexpr uint32_t kMaxThreads = 1u << 16;  // also of rows, and of matrices
 
 // The words of a line, one after the other.
 class Words {
@@ -125,7 +125,7 @@ void add_unnamed(std::span<const ScheduleEntry> others, std::vector<ScheduleEntr
 std::string schedule_text(const ScheduleEntry& entry) {
   const ProductShape& p = entry.product;
   const GemmSchedule& s = entry.schedule;
-  const std::string rows = entry.most_rows == kAnyRows ? "any" : fmt::format("{}", entry.most_rows);
+  const std::string rows = entry.max_rows == kAnyRows ? "any" : fmt::format("{}", entry.max_rows);
   return fmt::format(
       "schedule {} {} rows {} tile {} {} slice {} unpack {} prefetch {} {} parts {} task {} {}",
       pack_kind_name(p.kind), sizes_text(p), rows, s.tile_panels, s.tile_rows, s.slice,
@@ -144,16 +144,16 @@ ScheduleEntry parse_schedule(std::string_view line, uint32_t number, SizesSaid s
   auto size = [&](const char* what, uint32_t least, uint32_t most, uint32_t all) {
     return or_any ? words.number_or_any(what, least, most, all) : words.number(what, least, most);
   };
-  p.outputs = size("outputs", kPanelRows, kMostSize, 0);
-  p.k = size("K", kBlock, kMostSize, 0);
+  p.outputs = size("outputs", kPanelRows, kMaxSize, 0);
+  p.k = size("K", kBlock, kMaxSize, 0);
   if (words.has("matrices")) {
-    p.matrices = words.number("matrices", 1, kMostThreads);
-    if (words.has("of")) p.of_experts = words.number("experts", p.matrices, kMostThreads);
+    p.matrices = words.number("matrices", 1, kMaxThreads);
+    if (words.has("of")) p.of_experts = words.number("experts", p.matrices, kMaxThreads);
   }
   words.expect("threads");
-  p.threads = size("threads", 1, kMostThreads, 0);
+  p.threads = size("threads", 1, kMaxThreads, 0);
   words.expect("rows");
-  entry.most_rows = size("rows", 1, kMostThreads, kAnyRows);
+  entry.max_rows = size("rows", 1, kMaxThreads, kAnyRows);
   const bool side_by_side = p.matrices != 1 || p.of_experts != 0;
   if (p.is_any() ? side_by_side : p.outputs == 0 || p.k == 0 || p.threads == 0) {
     fail(ErrorCode::kUsage,

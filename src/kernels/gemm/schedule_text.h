@@ -40,12 +40,12 @@ struct ScheduleEntry {
   ProductShape product;
   // The most rows that it is for: rows of a step, or of one expert. The product's entry with the
   // most rows is used for more rows, too.
-  uint32_t most_rows = 0;
+  uint32_t max_rows = 0;
   GemmSchedule schedule;
 
   // Whether both are for the same product and rows.
   bool is_case_of(const ScheduleEntry& other) const {
-    return product == other.product && most_rows == other.most_rows;
+    return product == other.product && max_rows == other.max_rows;
   }
   bool operator==(const ScheduleEntry&) const = default;
 };

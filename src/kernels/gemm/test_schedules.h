@@ -22,7 +22,7 @@ inline GemmSchedule random_schedule(const GemmMenu& menu, std::mt19937& random) 
   GemmSchedule s;
   s.tile_panels = tile.panels;
   s.tile_rows = static_cast<uint8_t>(
-      std::uniform_int_distribution<int>(tile.least_rows, tile.most_rows)(random));
+      std::uniform_int_distribution<int>(tile.min_rows, tile.max_rows)(random));
   s.slice = random_of(menu.slice, random);
   // All thresholds beyond the rows of a test do the same, so few of them are drawn.
   s.unpack_rows = random() % 8 == 0 ? menu.unpack_rows.most
@@ -32,7 +32,7 @@ inline GemmSchedule random_schedule(const GemmMenu& menu, std::mt19937& random) 
   s.k_parts = static_cast<uint8_t>(1u << random() % 4);
   s.task_panels = random_of(kTaskPanelsRange, random);
   s.task_rows = random_of(kTaskRowsRange, random);
-  while (uint32_t{s.task_panels} * s.task_rows > kMostTaskTile) s.task_rows /= 2;
+  while (uint32_t{s.task_panels} * s.task_rows > kMaxTaskTile) s.task_rows /= 2;
   return s;
 }
 

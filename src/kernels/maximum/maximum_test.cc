@@ -55,7 +55,7 @@ TEST(MaximumTest, ExtremesAreNumbers) {
   }
 }
 
-TEST(MaximumTest, WhatIsNoNumberShowsInItsPanelAlone) {
+TEST(MaximumTest, NonFiniteElementsShowInTheirPanelOnly) {
   for (float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
     for (uint32_t at = 0; at < 48; ++at) {
       std::vector<float> x = noise(3, at);

@@ -174,7 +174,7 @@ std::vector<float> shifted_waves(uint32_t n, double size, double mean) {
   return x;
 }
 
-TEST(NormTest, OfOneHeadTheRowsNormIsTheHeads) {
+TEST(NormTest, NormOfOneHeadIsTheRowsNorm) {
   for (uint32_t n : sizes()) {
     for (double mean : {0.0, -0.7, 1000.0}) {
       const std::vector<float> x = shifted_waves(n, 3, mean);
@@ -194,7 +194,7 @@ TEST(NormTest, OfOneHeadTheRowsNormIsTheHeads) {
 
 // The bound of a layer norm of the row (expect_layer_norm) holds here: a chain of the heads' means
 // has heads roundings, each mean length / 16 + 6, and the squares' as many and their own.
-TEST(NormTest, OfManyHeadsItIsTheTruthInTheSameBitsOnAllLevels) {
+TEST(NormTest, NormOfManyHeadsIsExactInTheSameBitsOnAllLevels) {
   for (uint32_t heads : {2u, 5u, 48u}) {
     for (uint32_t length : {1u, 16u, 33u, 64u, 128u}) {
       for (double mean : {0.0, -0.7, 20.0}) {
@@ -272,7 +272,7 @@ TEST(NormTest, ARowTooLargeToSquareIsNoNumber) {
   }
 }
 
-TEST(NormTest, ARowWithSomethingElseThanNumbersIsNone) {
+TEST(NormTest, NonFiniteElementsMakeTheRowNan) {
   for (Isa isa : test_levels()) {
     for (float odd :
          {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {

@@ -22,7 +22,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kQuantBlock = 32;
-constexpr auto kLeastBits = std::bit_cast<uint32_t>(kQ8Least);
+constexpr auto kMinAmaxBits = std::bit_cast<uint32_t>(kQ8MinAmax);
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
 // Calls fn(block's 32 floats, index of its first in the row buffers) for each block of the range.
@@ -70,7 +70,7 @@ void quantize_q8(const QuantizeArgs& q) {
     const uint32_t largest = Simd::largest_bits(x);
     int32_t sums[2] = {0, 0};
     float scale = 0;
-    if (largest < kLeastBits || largest >= kInfinityBits) [[unlikely]] {
+    if (largest < kMinAmaxBits || largest >= kInfinityBits) [[unlikely]] {
       std::memset(q.out.codes + at, 0, kQuantBlock);
       if (largest >= kInfinityBits) scale = std::bit_cast<float>(kQuietNan);
     } else {

@@ -8,9 +8,10 @@
 //   sum32  = scale * float(s[0] + s[1])  sum16[h] = scale * float(s[h])   (for minima)
 // The last block is padded with zeros. Every ISA level gives the same bits.
 //
-// Two kinds of blocks are special. A block whose amax is below kQ8Least (127 / amax would overflow)
-// counts as all zero. A block with an infinity or a NaN gets codes 0, biases 0 and the quiet NaN as
-// scale and sums, so that the NaN appears in every output that the block takes part in.
+// Two kinds of blocks are special. A block whose amax is below kQ8MinAmax (127 / amax would
+// overflow) counts as all zero. A block with an infinity or a NaN gets codes 0, biases 0 and the
+// quiet NaN as scale and sums, so that the NaN appears in every output that the block takes part
+// in.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace hearth {
 
 enum class ActFormat : uint8_t { kF32, kBF16, kQ8 };
 inline constexpr size_t kActFormats = 3;
-inline constexpr float kQ8Least = 0x1p-118f;
+inline constexpr float kQ8MinAmax = 0x1p-118f;
 
 // M rows of activations. Rows are padded with zeros to whole blocks of 32 and lie `row_stride`
 // elements apart (a multiple of 32); rows of the per-block arrays lie row_stride / 32 (or / 16)

@@ -25,7 +25,7 @@ struct Simd {
     const __m512i largest = largest_of_four(x);
     const __m128i bits = _mm512_castsi512_si128(largest);
     const __mmask8 apart =
-        _mm_cmplt_epu32_mask(bits, _mm_set1_epi32(static_cast<int>(kLeastBits))) |
+        _mm_cmplt_epu32_mask(bits, _mm_set1_epi32(static_cast<int>(kMinAmaxBits))) |
         _mm_cmpge_epu32_mask(bits, _mm_set1_epi32(static_cast<int>(kInfinityBits)));
     if (apart != 0) return false;
     const __m128 amax = _mm_castsi128_ps(bits), limit = _mm_set1_ps(127.0f);

@@ -28,7 +28,7 @@ void quantize_block(const QuantizeArgs& q, size_t begin) {
   const size_t block = (q.row * q.out.row_stride + q.first + begin) / kBlock;
   const float amax = largest_magnitude(q, begin);
   const bool finite = std::isfinite(amax);
-  const bool flat = !finite || amax < kQ8Least;
+  const bool flat = !finite || amax < kQ8MinAmax;
   const float inverse = flat ? 0.0f : 127.0f / amax;
   const float scale = !finite ? std::numeric_limits<float>::quiet_NaN() : flat ? 0 : amax / 127.0f;
 

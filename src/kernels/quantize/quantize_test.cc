@@ -66,8 +66,8 @@ std::vector<float> inputs(uint32_t count, uint32_t seed) {
       case 3:  // ties: amax 127, halves
         x[i] = i % kBlock == 0 ? 127.0f : static_cast<float>(random() % 200) - 99.5f;
         break;
-      case 4:  // on both sides of kQ8Least
-        x[i] = kQ8Least * (seed % 2 == 0 ? 1.0f : 0.999999f) * (i % 5 == 0 ? 1.0f : 0.25f);
+      case 4:  // on both sides of kQ8MinAmax
+        x[i] = kQ8MinAmax * (seed % 2 == 0 ? 1.0f : 0.999999f) * (i % 5 == 0 ? 1.0f : 0.25f);
         break;
       case 5:  // any bits: NaN and infinity too
         x[i] = std::bit_cast<float>(static_cast<uint32_t>(random()));
@@ -170,7 +170,7 @@ TEST_P(QuantizeTest, TheErrorIsHalfAStep) {
   }
 }
 
-TEST_P(QuantizeTest, WhatIsNotFiniteShowsAndWhatIsTinyIsZero) {
+TEST_P(QuantizeTest, NonFiniteBlocksShowAndTinyOnesAreZero) {
   const auto& functions = functions_of(GetParam());
   for (float bad : {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> x(64, 1.0f);
@@ -183,7 +183,7 @@ TEST_P(QuantizeTest, WhatIsNotFiniteShowsAndWhatIsTinyIsZero) {
     EXPECT_TRUE(std::isnan(a.buffer.sum16[2]) && std::isnan(a.buffer.sum16[3]));
     EXPECT_EQ(a.buffer.bias32[1], 0);
   }
-  std::vector<float> tiny(32, std::nextafter(kQ8Least, 0.0f));
+  std::vector<float> tiny(32, std::nextafter(kQ8MinAmax, 0.0f));
   Activations a(ActFormat::kQ8, 1, 32);
   functions[static_cast<size_t>(ActFormat::kQ8)]({tiny.data(), 0, 32, a.buffer, 0});
   EXPECT_EQ(a.buffer.scale[0], 0.0f);

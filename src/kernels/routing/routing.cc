@@ -69,7 +69,7 @@ void leave_groups(const RouterRule& rule, float* ranks, float* group_ranks) {
   for (uint32_t g = 0; g < rule.groups; ++g) {
     group_ranks[g] = group_score(rule, ranks + size_t{g} * each, each);
   }
-  uint32_t taken[kMostExperts];
+  uint32_t taken[kMaxExperts];
   largest(group_ranks, rule.groups, rule.groups_used, taken);
   for (uint32_t g = 0, i = 0; g < rule.groups; ++g) {
     if (i < rule.groups_used && taken[i] == g) {
@@ -105,8 +105,8 @@ void choose_experts(const RouterRule& rule, const float* logits, const float* bi
   float sum = 0;
   for (uint32_t i = 0; i < rule.used; ++i) sum += weights[i] = scores[chosen[i]];
   // If all chosen scores are 0, so are the weights, and nothing is divided by the sum.
-  const bool normalised = rule.normalised || rule.gating == Gating::kSoftmaxOfChosen;
-  const float by = normalised && sum > 0 ? rule.scale / sum : rule.scale;
+  const bool normalises = rule.norm_topk || rule.gating == Gating::kSoftmaxOfChosen;
+  const float by = normalises && sum > 0 ? rule.scale / sum : rule.scale;
   for (uint32_t i = 0; i < rule.used; ++i) {
     weights[i] = numbers ? weights[i] * by : std::numeric_limits<float>::quiet_NaN();
   }

@@ -24,12 +24,12 @@ namespace hearth {
 
 enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfChosen };
 
-inline constexpr uint32_t kMostExperts = 1024, kMostChosen = 64;
+inline constexpr uint32_t kMaxExperts = 1024, kMaxChosen = 64;
 
 struct RouterRule {
   uint32_t experts = 0, used = 0;  // used <= experts
   Gating gating = Gating::kSoftmax;
-  bool normalised = false;  // always so with kSoftmaxOfChosen
+  bool norm_topk = false;  // always so with kSoftmaxOfChosen
   float scale = 1;
   float logit_scale = 1;  // the factor on logits
   // `groups` divides `experts`; `groups_used` groups have `used` experts at least.

@@ -37,7 +37,7 @@ TEST(Routing, SoftmaxOfAllOrOfTheChosen) {
   EXPECT_EQ(choice.experts, (Experts{1, 3}));
   EXPECT_NEAR(choice.weights[0], std::exp(3.0) / sum, 1e-6);
   EXPECT_NEAR(choice.weights[1], std::exp(3.5) / sum, 1e-6);
-  rule.normalised = true;
+  rule.norm_topk = true;
   rule.scale = 2;
   choice = choose(rule, logits);
   EXPECT_NEAR(choice.weights[0], 2 / (1 + std::exp(0.5)), 1e-6);
@@ -67,7 +67,7 @@ TEST(Routing, ABiasChoosesAndDoesNotWeigh) {
   EXPECT_NEAR(choice.weights[0], 1 / (1 + std::exp(1.0)), 1e-6);
 }
 
-TEST(Routing, OfEqualScoresTheLower) {
+TEST(Routing, ChoosesTheLowerOfEqualScores) {
   RouterRule rule{.experts = 6, .used = 3};
   EXPECT_EQ(choose(rule, {1, 2, 1, 2, 2, 1}).experts, (Experts{1, 3, 4}));
   EXPECT_EQ(choose(rule, {1, 1, 1, 1, 1, 1}).experts, (Experts{0, 1, 2}));
@@ -95,11 +95,11 @@ TEST(Routing, GroupsThatAreLeftOutGiveNone) {
   EXPECT_EQ(choose(rule, {0, 0, 0, 0}, {-9, -8, -20, -20}).experts, (Experts{0, 1}));
 }
 
-TEST(Routing, WhatIsNoNumberShows) {
+TEST(Routing, NanLogitsGiveNanWeights) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
   for (Gating gating : {Gating::kSoftmax, Gating::kSigmoid, Gating::kSoftmaxOfChosen}) {
-    RouterRule rule{.experts = 3, .used = 2, .gating = gating, .normalised = true};
+    RouterRule rule{.experts = 3, .used = 2, .gating = gating, .norm_topk = true};
     for (const std::vector<float>& logits :
          {std::vector<float>{nan, 1, 2}, {1, nan, 2}, {nan, nan, nan}}) {
       Choice choice = choose(rule, logits);

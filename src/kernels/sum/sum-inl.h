@@ -21,7 +21,7 @@ inline void add_vectors(const AddVectorsArgs& a) {
 
 inline void weighted_sum(const WeightedSumArgs& a) {
   for (uint32_t i = 0; i < a.n; i += 16) {
-    Vec16 sums[kMostSums];
+    Vec16 sums[kMaxSums];
     sums[0] = Vec16::zero();
     uint32_t held = 0;
     for (uint32_t t = 0; t < a.count; ++t) {

@@ -17,10 +17,10 @@ struct AddVectorsArgs {
 // A weighted sum of vectors in the order of a stack machine, with one step a term. A step pushes
 // weight * term, or with kOntoTop adds it to the uppermost sum by a fused multiply-add. Its low
 // bits say how often the upper two sums are then replaced by lower + upper. The first term is
-// pushed, and one sum is left at the end. No more than kMostSums are held at a time. Without terms
+// pushed, and one sum is left at the end. No more than kMaxSums are held at a time. Without terms
 // the result is zeros.
 inline constexpr uint8_t kOntoTop = 0x80;
-inline constexpr uint32_t kMostSums = 6;
+inline constexpr uint32_t kMaxSums = 6;
 
 struct WeightedSumArgs {
   const float* const* terms;  // [count]

@@ -12,7 +12,7 @@ void add_vectors_reference(const AddVectorsArgs& a) {
 
 void weighted_sum_reference(const WeightedSumArgs& a) {
   for (uint32_t i = 0; i < a.n; ++i) {
-    float sums[kMostSums] = {};
+    float sums[kMaxSums] = {};
     uint32_t held = 0;
     for (uint32_t t = 0; t < a.count; ++t) {
       const float term = a.terms[t][i];
