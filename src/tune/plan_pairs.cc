@@ -50,14 +50,15 @@ std::vector<double> PlanPairs::pair(const EngineWay& incumbent, const EngineWay&
     return time_();
   };
   for (int repeat = 1;; ++repeat) {
-    const uint64_t before = stolen_ticks();
+    const QuietCheck check;
     const double begun = hooks_.clock();
     std::vector<double> one, other;
     if (challenger_first) one = time(challenger);
     other = time(incumbent);
     if (!challenger_first) one = time(challenger);
-    longest_ = std::max(longest_, hooks_.clock() - begun);
-    const bool again = stolen_ticks() != before && repeat < kMaxRepeats;
+    const double took = hooks_.clock() - begun;
+    longest_ = std::max(longest_, took);
+    const bool again = !check.quiet(took, engine_.threads()) && repeat < kMaxRepeats;
     if (again && !hooks_.stop(longest_)) continue;
     for (size_t i = 0; i < one.size(); ++i) one[i] /= other[i];
     return one;
