@@ -91,6 +91,13 @@ class Tuning {
     StepTimer timer(*engine, cases_);
     TuningResult result;
     tune_all(*engine, timer, &result);
+    // A part that ends early leaves time to those whose share was too short.
+    for (bool more = true; more && !result.left.empty() && !budget_.is_over();) {
+      const Tuned before = tuned_;
+      engine->set_plan(*engine_options.plan, {});
+      result = tune_on(*engine, timer, result);
+      more = tuned_ != before;
+    }
     result.path = store_.save(tuned_);
     result.tuned = std::move(tuned_);
     return result;
@@ -155,6 +162,22 @@ class Tuning {
       listener_.warn(fmt::format("earlier results on kernels are discarded: {}", error.what()));
       forget_kernels();
     }
+  }
+
+  // Measures what an earlier round had no time for. Returns the result of both rounds.
+  TuningResult tune_on(Engine& engine, StepTimer& timer, const TuningResult& earlier) {
+    measured_.clear();
+    TuningResult result;
+    tune_all(engine, timer, &result);
+    for (size_t i = 0; i < earlier.outcomes.size(); ++i) {
+      TuneOutcome& outcome = result.outcomes[i];
+      outcome.result.trials += earlier.outcomes[i].result.trials;
+      tuned_.phases[i].trials = outcome.result.trials;
+      if (!outcome.doubt.cpus) outcome.doubt.cpus = earlier.outcomes[i].doubt.cpus;
+    }
+    result.kernels.open.add(earlier.kernels.open);
+    if (earlier.kernels.cpus) result.kernels.cpus = earlier.kernels.cpus;
+    return result;
   }
 
   void tune_all(Engine& engine, StepTimer& timer, TuningResult* result) {

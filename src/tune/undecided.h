@@ -19,6 +19,11 @@ struct Undecided {
     ++count;
     if (of.ratio < cost.ratio) cost = of;
   }
+  // Counts those of an earlier round, too.
+  void add(const Undecided& earlier) {
+    count += earlier.count;
+    if (earlier.cost.ratio < cost.ratio) cost = earlier.cost;
+  }
 };
 
 }  // namespace hearth
