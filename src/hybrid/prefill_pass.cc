@@ -163,12 +163,12 @@ const PassMemory::Fit& PrefillPass::fit_for(uint32_t rows) {
   return *fit;
 }
 
-// All that earlier passes submitted has ended, so every berth is free.
+// Copies wait for all that earlier passes computed, since berths may lie where their values were.
 const PassLayout& PrefillPass::lay_pass(uint32_t rows) {
   if (!plan_.ring_grows || weights_.ring_berth_bytes() == 0) return memory_.layout();
   const PassMemory::Fit& fit = fit_for(rows);
   weights_.lay_ring(fit.berths);
-  berth_users_.assign(weights_.berths(), 0);
+  berth_users_.assign(weights_.berths(), computed_);
   return fit.layout;
 }
 
