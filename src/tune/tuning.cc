@@ -175,7 +175,7 @@ class Tuning {
       tuned_.phases[i].trials = outcome.result.trials;
       if (!outcome.doubt.cpus) outcome.doubt.cpus = earlier.outcomes[i].doubt.cpus;
     }
-    result.kernels.open.add(earlier.kernels.open);
+    result.kernels.open.add_all(earlier.kernels.open);
     if (earlier.kernels.cpus) result.kernels.cpus = earlier.kernels.cpus;
     return result;
   }

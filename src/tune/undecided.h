@@ -20,7 +20,7 @@ struct Undecided {
     if (of.ratio < cost.ratio) cost = of;
   }
   // Counts those of an earlier round, too.
-  void add(const Undecided& earlier) {
+  void add_all(const Undecided& earlier) {
     count += earlier.count;
     if (earlier.cost.ratio < cost.ratio) cost = earlier.cost;
   }

@@ -18,5 +18,14 @@ TEST(Undecided, AreThoseThatMayBeWorthIt) {
   EXPECT_EQ(of.cost, (TimeRatio{0.95, 0.8, 0.991}));
 }
 
+TEST(Undecided, AddsThoseOfAnEarlierRound) {
+  Undecided earlier, of;
+  earlier.add({0.95, 0.8, 0.991});
+  of.add({0.97, 0.9, 1.02});
+  of.add_all(earlier);
+  EXPECT_EQ(of.count, 2u);
+  EXPECT_EQ(of.cost, (TimeRatio{0.95, 0.8, 0.991}));
+}
+
 }  // namespace
 }  // namespace hearth
