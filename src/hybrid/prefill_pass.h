@@ -98,7 +98,7 @@ class PrefillPass : public PassRunner {
     Place berth;
   };
   std::vector<LoadList> load_lists_;
-  // Layouts, by the number of times that the plan's rows are halved. Each is made at its first pass.
+  // Layouts by the number of times that the plan's rows are halved, each made at its first pass.
   std::vector<std::optional<PassMemory::Fit>> fits_;
   uint32_t copy_queue_ = 0;
   uint64_t copied_bytes_ = 0;
