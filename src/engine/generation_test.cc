@@ -258,7 +258,7 @@ TEST_F(LanguageTest, EndsWithFailureWhereOptionsForbidWhatMayCome) {
   EXPECT_EQ(take(row).text, "a");
   const Result result = take(row);
   EXPECT_EQ(result.finish, Finish::kFailed);
-  EXPECT_NE(result.error.find("language"), std::string::npos);
+  EXPECT_NE(result.error.find("grammar or schema"), std::string::npos);
 }
 
 // The text must go on as the tokenizer would write it: the tokens are bytes, "ab" and "abc".

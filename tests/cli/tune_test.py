@@ -89,7 +89,7 @@ class TuneTest(ProgramTest):
         kept = self.kept()
         lines = kept.read_text().splitlines(keepends=True)
         kept.write_text("".join(line for line in lines if not line.startswith("trial ")))
-        self.told("tune", self.chain, "--trace", self.trace, "--only", "plans", "--budget", "0.01s")
+        self.told("tune", self.chain, "--trace", self.trace, "--only", "plans", "--budget", "1s")
         self.assertIn("hearth-engine-plan 3\n", self.told("tune", self.chain, "--show")[0])
 
     def trials(self):
