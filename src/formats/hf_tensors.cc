@@ -225,8 +225,11 @@ class Maker {
     std::vector<uint64_t> shape = tensor.shape;
     if (shape.size() == 3 && shape[1] == 1) shape.erase(shape.begin() + 1);
     if (shape.empty() || shape.size() > 2 || shape[0] % heads.stored != 0) {
-      stored_.fail_tensor(tensor.name, "is {}, but config.json requires rows of {} heads",
-                          fmt::join(tensor.shape, " x "), heads.stored);
+      stored_.fail_tensor(
+          tensor.name,
+          "is {}, but must be a vector or a matrix whose rows are a multiple of the "
+          "{} heads in config.json",
+          fmt::join(tensor.shape, " x "), heads.stored);
     }
     const uint64_t rows = shape[0] / heads.stored;
     std::vector<uint64_t> dims(shape.rbegin(), shape.rend());

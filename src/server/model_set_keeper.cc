@@ -214,7 +214,7 @@ std::string ModelSet::holders() const {
     all += fmt::format("{}'{}' ({}{})", all.empty() ? "" : ", ", entry->model->name,
                        bytes_text(entry->bytes), entry->model->pinned ? ", pinned" : "");
   }
-  return all.empty() ? "nobody" : all;
+  return all;
 }
 
 ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
@@ -223,11 +223,17 @@ ModelSet::Room ModelSet::make_room(SetEntry& entry, Lock& lock) {
   if (limit == 0 || used + need <= limit) return Room::kThere;
   const bool never = used_bytes(true) + need > limit;
   if (never || (entry.waiters.empty() && entry.asked == SetEntry::Asked::kWhereRoom)) {
-    const std::string sentence =
-        fmt::format("'{}' needs at least {}, and the {} for models are used by {}",
-                    entry.model->name, bytes_text(need), bytes_text(limit), holders());
-    refuse(entry, {503, "", "no_room",
-                   sentence + ": unload a model, or start the server with more --memory"});
+    std::string sentence =
+        fmt::format("'{}' needs at least {}", entry.model->name, bytes_text(need));
+    std::string remedy = "start the server with more --memory";
+    if (need > limit) {
+      sentence += fmt::format(", but all models together may have only {}", bytes_text(limit));
+    } else {
+      sentence +=
+          fmt::format(", and the {} for models are used by {}", bytes_text(limit), holders());
+      remedy = "unload a model, or " + remedy;
+    }
+    refuse(entry, {503, "", "no_room", sentence + ": " + remedy});
     if (entry.asked != SetEntry::Asked::kNo) log(sentence);
     entry.asked = SetEntry::Asked::kNo;
     return Room::kMade;  // refused, so no longer wanted
