@@ -68,6 +68,7 @@ std::vector<double> PlanPairs::pair(const EngineWay& incumbent, const EngineWay&
 std::optional<PlanPairs::Comparison> PlanPairs::compare(const EngineWay& incumbent,
                                                         const EngineWay& challenger, uint32_t most,
                                                         TuneProgress progress) {
+  most = std::min(most, hooks_.max_pairs(longest_));
   PairedTrials all(most);
   std::vector<PairedTrials> by_case;
   for (;;) {

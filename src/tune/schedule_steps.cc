@@ -86,11 +86,12 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
 // Compares whole steps. Returns none where it was stopped.
 std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
                                                          uint32_t size) {
-  PairedTrials pairs(kMaxStepPairs);
-  uint32_t disturbed = 0;
   const double about = phase == Phase::kDecode ? timer_.about_decode(size)
                                                : timer_.about_prompt(size) +
                                                      timer_.about_prompt(std::min(size, kTaskRows));
+  const uint32_t most = std::min(kMaxStepPairs, hooks_.max_pairs(2 * about));
+  PairedTrials pairs(most);
+  uint32_t disturbed = 0;
   auto trial = [&](const ScheduleTable& schedules) {
     return [&]() -> std::optional<double> {
       engine_.set_plan(engine_.plan(), schedules);
@@ -99,19 +100,19 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
       const QuietCheck check;
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
       // The time counts after many disturbed trials, too: the host may never be quiet.
-      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > kMaxStepPairs;
+      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > most;
       if (counts || hooks_.stop(about)) return took;
       return std::nullopt;
     };
   };
   // Both sides have the same attention schedule, so its gain does not count as the products'.
   const ScheduleTable default_schedules{.entries = {}, .attend = table.attend};
-  progress_.about = kMaxStepPairs;
+  progress_.about = most;
   const PairedTrials::Verdict verdict = pairs.run(trial(default_schedules), trial(table), [&] {
     progress_.trials = pairs.pairs();
     progress_.best = pairs.pairs() == 0 ? 1 : pairs.ratio().ratio;
     if (pairs.pairs() > 0) {
-      progress_.about = likely_pairs(pairs.ratio(), pairs.pairs(), kMaxStepPairs);
+      progress_.about = likely_pairs(pairs.ratio(), pairs.pairs(), most);
     }
     report_progress();
     return hooks_.stop(2 * about);

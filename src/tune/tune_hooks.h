@@ -23,6 +23,9 @@ struct TuneHooks {
   // Asked before every trial. `about`: how many seconds the trial takes, as far as that is known.
   // Tuning ends where it returns true.
   std::function<bool(double about)> stop = [](double) { return false; };
+  // Returns how many pairs of trials, each of so many seconds, may at most decide about a
+  // candidate.
+  std::function<uint32_t(double pair_seconds)> max_pairs = [](double) { return UINT32_MAX; };
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
   // Called whenever there is a new result to keep.
   std::function<void()> save = [] {};

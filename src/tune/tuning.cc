@@ -18,8 +18,10 @@
 namespace hearth {
 namespace {
 
-// The most pairs of trials that decide about one plan.
+// The most pairs of trials that decide about one candidate, and the share of the time that they may
+// take where that leaves at least PairedTrials::kMinPairs.
 constexpr uint32_t kMaxPairs = 20;
+constexpr double kPairsPart = 0.05;
 // The passes over the node's memory. Two are enough to rank plans, since these differ by more than
 // the rates of the passes do.
 constexpr uint32_t kBandwidthPasses = 2;
@@ -30,6 +32,9 @@ constexpr double kPlansPart = 0.4;
 // Decode's share of the time for plans, and prefill's share of the rest. The threshold has the time
 // that both leave.
 constexpr double kDecodePart = 0.4, kPrefillPart = 0.67;
+
+// The part of a result's `left` that kernels are.
+constexpr std::string_view kKernelsLeft = "kernels";
 
 void check_tunable(const EnginePlan& plan) {
   if (plan.placement.oversubscribed) {
@@ -167,6 +172,7 @@ class Tuning {
   // Measures what an earlier round had no time for. Returns the result of both rounds.
   TuningResult tune_on(Engine& engine, StepTimer& timer, const TuningResult& earlier) {
     measured_.clear();
+    kernels_known_ = std::ranges::count(earlier.left, kKernelsLeft) == 0;
     TuningResult result;
     tune_all(engine, timer, &result);
     for (size_t i = 0; i < earlier.outcomes.size(); ++i) {
@@ -194,12 +200,12 @@ class Tuning {
     if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
       engine.set_plan(with_all_pus(machine_, *plan));
     }
-    if (!tuner.tune(&tuned_)) result->left.emplace_back("kernels");
+    if (!tuner.tune(&tuned_)) result->left.emplace_back(kKernelsLeft);
     result->kernels = {tuner.undecided(), cpu_shares(before, read_cpu_times())};
   }
 
   void tune_plans(Engine& engine, StepTimer& timer, TuningResult* result, EnginePlan* best) {
-    const TimeBudget budget = budget_.part(options_.kernels ? kPlansPart : 1);
+    const TimeBudget budget = budget_.part(options_.kernels && !kernels_known_ ? kPlansPart : 1);
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
     // The plan of an earlier tuning stays until all plans and the threshold are measured.
@@ -318,6 +324,10 @@ class Tuning {
     hooks.stop = [this, budget](double about) {
       return watch_.interrupted() || budget.is_over(about);
     };
+    hooks.max_pairs = [this](double pair_seconds) {
+      const double pairs = kPairsPart * options_.seconds / pair_seconds;
+      return static_cast<uint32_t>(std::clamp<double>(pairs, PairedTrials::kMinPairs, kMaxPairs));
+    };
     hooks.save = [this] { store_.save(tuned_); };
     hooks.progress = [this, budget](TuneProgress at) {
       at.max_left = budget.left();
@@ -335,6 +345,7 @@ class Tuning {
   TimeBudget budget_;
   BandwidthTable table_;
   Tuned tuned_;
+  bool kernels_known_ = false;                        // by an earlier round
   std::map<Phase, std::vector<PlanTrial>> measured_;  // candidates with their measured costs
 };
 
