@@ -28,8 +28,8 @@ std::string_view error_type(unsigned status);
 std::string error_body(const ApiError& error, HttpDialect dialect = HttpDialect::kEvents);
 // Returns a reply whose JSON ends in a newline.
 HttpReply error_reply(const ApiError& error, HttpDialect dialect = HttpDialect::kEvents);
-// Returns the error as an event of a stream: "data: {...}
-// ", or in the dialect kLines the JSON and a newline.
+// Returns the error as an event of a stream, as "data: {...}" and an empty line; in the dialect
+// kLines as the JSON and a newline.
 std::string streamed_error(const ApiError& error, HttpDialect dialect);
 
 // The error for memory that has run out, as a reply and as an event of a stream. It is made in
@@ -41,8 +41,8 @@ struct ShortageWords {
   const HttpReply reply;
   const std::string event;  // in the form of streamed_error()
 };
-// Returns the one object of a dialect. A server calls this once at its start, while there is
-// memory.
+// Returns the ShortageWords of a dialect, which are made once. A server calls this at its start,
+// while there is memory.
 const ShortageWords& shortage_words(HttpDialect dialect = HttpDialect::kEvents);
 
 }  // namespace hearth

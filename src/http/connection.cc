@@ -73,8 +73,8 @@ void HttpConnection::close() noexcept {
   shared_.on_room();
 }
 
-// Resets the connection: bytes that the kernel still buffers for the client are dropped. For a
-// client that reads nothing, or must not take an incomplete body for complete.
+// Resets the connection: bytes that the kernel still buffers for the client are dropped. This is
+// for a client that reads nothing, or that must not take an incomplete body for complete.
 void HttpConnection::cut() {
   Error ignored;
   socket_.set_option(asio::socket_base::linger(true, 0), ignored);
@@ -337,7 +337,7 @@ void HttpConnection::format(ExchangeState::Output output) {
   if (output.events || output.pieces) {
     streaming_ = true;
     of_events_ = output.events.has_value();
-    // HTTP/1.0 knows the answer's end only by the connection's.
+    // Only the connection's end shows where an answer in HTTP/1.0 ends.
     answered_.keep_alive = answered_.keep_alive && answered_.minor == 1;
     const std::string& date = shared_.date.now();
     out_ += of_events_ ? events_head(*output.events, answered_, date)

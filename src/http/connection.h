@@ -113,7 +113,7 @@ class HttpConnection : public AnswerSink, public std::enable_shared_from_this<Ht
   bool pumping_ = false;
   bool ended_ = false;        // the client's end was read
   bool half_closed_ = false;  // the client closed its side; bytes of it may be unread
-  bool probed_ = false;       // a probe was written since, to see whether it is gone
+  bool probed_ = false;       // a probe was written since, to see whether the client is gone
   uint64_t lingered_ = 0;
 
   AnsweredRequest answered_;

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Time before the first probe of a half-closed client; short answers are complete before.
+// Time before the first probe of a half-closed client; short answers are complete by then.
 constexpr std::chrono::milliseconds kProbeAfter(250);
 
 std::chrono::nanoseconds duration(double seconds) {
@@ -57,8 +57,8 @@ void HttpConnection::arm() {
 
 bool HttpConnection::can_probe() const { return streaming_ ? of_events_ : answered_.minor == 1; }
 
-// Writes bytes that a client ignores. An answer to HEAD has no body for them. In the dialect kLines
-// it is a space: JSON takes any number of these before an object.
+// Writes bytes that a client ignores. A stream that answers HEAD gets none, as it has no body. In
+// the dialect kLines the byte is a space: JSON takes any number of spaces before an object.
 void HttpConnection::write_nothing() {
   const bool lines = answered_.dialect == HttpDialect::kLines;
   const std::string_view silence = lines ? " " : ": silence\n\n";

@@ -6,9 +6,7 @@ namespace hearth {
 
 void EventReader::take(std::string_view bytes, std::vector<std::string>* events) {
   while (!bytes.empty()) {
-    // Skips the "
-    // " of a line end "\r
-    // " that was cut in two.
+    // Skips the "\n" of a line end "\r\n" that was cut in two.
     if (after_return_ && bytes[0] == '\n') bytes.remove_prefix(1);
     after_return_ = false;
     size_t end = bytes.find_first_of("\r\n");

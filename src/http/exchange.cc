@@ -53,8 +53,8 @@ void AnswerMailbox::deliver() {
   try {
     while (std::shared_ptr<ExchangeState> state = take_next(&ready)) {
       if (auto sink = state->sink()) sink->answer_ready();
-      // This comes last: another thread may have made the answer fall short meanwhile, in this
-      // turn.
+      // This comes last: another thread may have called fall_short() while the sink took the
+      // answer.
       state->call_if_short();
       state->call_if_gone();
     }
@@ -297,7 +297,7 @@ void ExchangeState::set_written() {
   if (over()) return;
   phase_ = Phase::kWritten;
   let_go();
-  // If the answer fell short, the mailbox calls on_gone's function instead.
+  // If fall_short() ended the answer, the mailbox calls on_gone()'s function instead.
   if (!fell_short_) call.swap(on_gone_);
   drained.swap(on_drained_);
 }

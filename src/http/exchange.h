@@ -25,8 +25,8 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   const HttpRequest& request() const;
-  // Returns the body. Its memory counts towards `all_body_bytes` as long as its lease lives; that
-  // is moved to `lease`, or ends at once without one. May be called once.
+  // Returns the body. Its memory counts towards `all_body_bytes` as long as its lease lives. The
+  // lease is moved to `lease`; if that is null, it ends at once. May be called once.
   std::string take_body(BodyLease* lease = nullptr);
 
   // Sends the whole answer. May be called once, and not together with events or a body in pieces.
@@ -45,7 +45,7 @@ class Exchange {
   // Begins a body in pieces whose length is not known yet: 200, chunked (in HTTP/1.0 up to the
   // connection's end). May be called once; then any number of send(), and end().
   void begin_body(std::string content_type, HttpFields fields = {});
-  // Cuts the connection within that body, so that the client does not take it for complete.
+  // Cuts the connection within a body in pieces, so that the client does not take it for complete.
   // Destroying the Exchange before end() does the same.
   void break_off();
 
@@ -62,15 +62,16 @@ class Exchange {
   // connection. The function given to on_gone() is called. Does nothing where the answer is
   // complete. Needs no memory.
   void fall_short() noexcept;
-  // Whether fall_short() ended the answer; on_gone()'s function asks.
+  // Whether fall_short() ended the answer. The function given to on_gone() uses this to tell why it
+  // is called.
   bool fell_short() const;
 
   // Returns the bytes of events that the client has not taken yet.
   size_t unsent() const;
   // Sets a function that is called once if the client leaves or stalls before it got the whole
-  // answer, or the exchange falls short; at once where that has happened. The reactor's thread
-  // calls it (after the server's end, the caller's). The function is destroyed once the answer is
-  // written or the client gone, so it may hold this Exchange.
+  // answer, or if fall_short() ends the answer; at once where that has happened. The reactor's
+  // thread calls it (after the server's end, the caller's). The function is destroyed once the
+  // answer is written or the client gone, so it may hold this Exchange.
   void on_gone(std::function<void()> call);
   // Sets a function that the reactor's thread calls each time that unsent() has fallen to 0 after a
   // send().

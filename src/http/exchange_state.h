@@ -85,11 +85,12 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   Output take();
   // Notes that so many bytes of events were written to the socket.
   void wrote(size_t bytes);
-  // The client is gone, or the whole answer was written: from now on nothing is sent and no
-  // function called.
+  // set_gone() notes that the client is gone, and calls on_gone()'s function. set_written() notes
+  // that the whole answer was written. After either, nothing more is sent.
   void set_gone();
   void set_written();
-  // Call on_gone()'s function if it was set after the client left, or the answer fell short.
+  // call_if_gone() calls on_gone()'s function if the client has left. call_if_short() calls it if
+  // fall_short() ended the answer.
   void call_if_gone();
   void call_if_short();
 

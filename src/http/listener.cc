@@ -147,8 +147,8 @@ bool HttpListener::let_in() {
   using Verdict = ConnectionTable<HttpConnection>::Verdict;
   const std::string client = client_of_address(newcomer_->address);
   auto admission = shared_.table.admit(client);
-  // The one to be closed may, in a burst of connections, have an unread request in its socket: it
-  // is read first, and the table asked again.
+  // The connection to be closed may have an unread request in its socket, as happens in a burst of
+  // connections. So its socket is read first, and then the table is asked again.
   for (const HttpConnection* looked_at = nullptr;
        admission.closes != nullptr && admission.closes != looked_at;
        admission = shared_.table.admit(client)) {

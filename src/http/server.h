@@ -34,14 +34,15 @@ using HttpCheck = std::function<std::optional<HttpReply>(HttpRequest& head)>;
 // by 500.
 using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
 
-// Called for a request refused for its form or a limit; parts that could not be read are empty. By
-// the reactor's thread.
+// The reactor's thread calls this for a request refused for its form or a limit; parts that could
+// not be read are empty.
 using HttpRefused = std::function<void(const HttpRequest& head, const ApiError& error)>;
 
-// Returns fields to add to any answer to the request, the server's own errors included. By the
-// reactor's thread.
+// Returns fields to add to any answer to the request, the server's own errors included. The
+// reactor's thread calls this.
 using HttpReplyFields = std::function<HttpFields(const HttpRequest& head)>;
-// Called with an exception on the reactor that was not answered to any request. Must not throw.
+// Called on the reactor's thread with an exception that no answer reports to a client. Must not
+// throw.
 using HttpTrouble = std::function<void(const std::exception&)>;
 
 class HttpServer {

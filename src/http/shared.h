@@ -38,7 +38,7 @@ struct HttpShared {
   const HttpOptions options;
   HttpCheck check;
   HttpHandler handler;
-  // A connection ended, or became idle while the table is full.
+  // Called when a connection ended, or became idle while the table is full.
   std::function<void()> on_room = [] {};
   HttpRefused refused;
   HttpTrouble trouble = [](const std::exception&) {};
