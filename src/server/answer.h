@@ -1,14 +1,14 @@
-// An Answer is one request on its way to its end, whatever its route: the life that all of them
-// have. What a route does stands in a class of its own, made of steps that take turns on two
+// Answer: the work on a request from its body to its end. This class has what is the same on all
+// routes. The work of one route stands in a class of its own, made of steps that take turns on two
 // threads:
 //
 //   begin(), the reactor -> on_worker(...) -> on_reactor(...) -> ...
 //                        -> end() or reply_with(), fail() or leave(): one of these, once
 //
 // A step that throws ends the request with what it threw; where memory runs out, wherever that is,
-// the exchange falls short, which ends in leave(). However it ends, what it holds is given back,
-// the end is counted and a line logged. All that is not said to be another thread's happens on the
-// reactor's.
+// Exchange::fall_short() is called, which ends in leave(). However the answer ends, what it holds
+// is given back, the end is counted and a line logged. All functions run on the reactor's thread
+// unless they name another one.
 #pragma once
 
 #include <atomic>
@@ -61,8 +61,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
   // Ends the answer without a reply: the server is being destroyed.
   virtual void forget() noexcept { ended_ = true; }
 
-  // on_worker() and on_reactor() run a step on that thread, and do nothing once the request has
-  // ended. `body_bytes`: the size of the body that the worker's step reads.
+  // on_worker() and on_reactor() run a step on the thread that they name, and do nothing once the
+  // request has ended. `body_bytes`: the size of the body that the worker's step reads.
   void on_worker(Step step, uint64_t body_bytes = 0);
   void on_reactor(Step step);
   // Runs a step at once, on the reactor's thread; an exception ends the answer as its error.

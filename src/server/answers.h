@@ -1,5 +1,5 @@
-// Answers: the requests under way whose answer takes time, of all routes, and what each needs to
-// get on. Used by the reactor's thread.
+// Answers: the requests under way whose answer takes time, of all routes, and the objects that all
+// of them use: server, worker and log. Used by the reactor's thread.
 #pragma once
 
 #include <memory>

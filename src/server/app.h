@@ -1,5 +1,5 @@
-// App: the server before models that may still be loading, from the first request to the last: one
-// for text, one for embeddings, a reranker, or several of these; and a set of models that are
+// App: the whole server, which takes requests also while its models are still loading. It serves a
+// model for text, one for embeddings, a reranker, or several of these, and a set of models that are
 // loaded when they are asked for (server/model_set.h).
 //
 // One thread runs the reactor (run()); it moves bytes and gives out results as they come. A
@@ -43,8 +43,8 @@ namespace hearth {
 
 struct AppOptions {
   HttpOptions http;
-  bool text = true, embeddings = false, ranks = false;  // what it is going to serve
-  bool several = false;                                 // beside these
+  bool text = true, embeddings = false, ranks = false;  // the models that it is going to serve
+  bool several = false;                                 // it also serves a set of models
   CompletionOptions completions;
   EmbeddingLimits embedding_limits;
   std::vector<std::string> keys;     // API keys; empty: requests need none

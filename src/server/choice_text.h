@@ -65,7 +65,7 @@ struct ChoicePart {
   bool called = false;    // with `finish`: the choice called tools
   std::string stop = {};  // with `finish`: the stop string that ended it
 
-  // Whether there is nothing in it to send.
+  // Whether the part has nothing to send.
   bool empty() const {
     return text.empty() && entries.empty() && !finish && reasoning.empty() && calls.empty();
   }
@@ -131,7 +131,8 @@ class ChoiceText final : public ChoiceReader {
   size_t echoed_ = 0;  // prompt tokens whose entries were added
   uint32_t tokens_ = 0;
   std::optional<Finish> finish_;
-  // The tokens' text before stop strings are cut: how many bytes and code points of it are certain.
+  // The tokens' text before stop strings are cut, and how many bytes and code points of that text
+  // are certain.
   Utf8Stream utf8_;
   size_t bytes_ = 0;
   uint64_t points_ = 0;

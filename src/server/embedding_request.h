@@ -33,7 +33,7 @@ struct EmbeddingLimits {
 EmbeddingCall read_embedding_call(std::string_view body, const EmbeddingLimits& limits,
                                   uint32_t vocabulary, uint32_t width);
 
-// Returns the names of all fields that it looks at.
+// Returns the names of all fields that read_embedding_call() looks at.
 std::vector<std::string_view> embedding_field_names();
 
 }  // namespace hearth

@@ -17,7 +17,7 @@ namespace hearth {
 ApiError api_error_of(const std::exception& error);
 
 // Calls `fail`, a function of an ApiError, with the error of what was thrown. Where memory ran out,
-// now or before, the exchange falls short instead.
+// now or before, calls exchange.fall_short() instead.
 template <typename Fail>
 void answer_failure(const std::exception& error, Exchange& exchange, Fail fail) noexcept {
   if (is_shortage(error)) return exchange.fall_short();

@@ -18,9 +18,9 @@ namespace hearth {
 // Reads a body, which must be a JSON object nested at most `depth` deep.
 boost::json::object read_object(std::string_view body, uint32_t depth);
 
-// Returns the member; null where it is missing or is JSON's null.
+// Returns the member of this name; null where it is missing or is JSON's null.
 const boost::json::value* find_field(const boost::json::object& object, std::string_view name);
-// Returns the member; throws where it is missing or null.
+// Returns the member of this name; throws where it is missing or null.
 const boost::json::value& require_field(const boost::json::object& object, std::string_view name,
                                         const std::string& param);
 

@@ -23,8 +23,9 @@ std::string key_of(const OutputShape& shape) {
   return key + shape.text;
 }
 
-// Returns the key of a turn's grammar, all of one turn format. It differs from every shape's key. A
-// tool's place in the body (`where`) is part of it, as `relaxed` names it to clients.
+// Returns the key of the grammar of a turn. The key does not name the turn format, as all turns
+// here have the same one. It differs from every shape's key. It includes a tool's place in the body
+// (`where`), as `relaxed` names that place to clients.
 std::string key_of(const TurnOrder& order) {
   std::string key = fmt::format("turn {} {} {} {} ", static_cast<int>(order.choice), order.parallel,
                                 order.prompt_goes_on, order.tools.size());

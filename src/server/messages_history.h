@@ -15,8 +15,8 @@ namespace hearth {
 
 struct MessagesHistory {
   boost::json::array messages;  // in the form of OpenAI's API
-  // The index in the body's `messages` of the first one that each message comes from;
-  // kFromSystem where it comes from `system`.
+  // The origin of each message: the index, in the body's `messages`, of the first one that it was
+  // made from; kFromSystem for a message made from `system`.
   std::vector<size_t> from;
   bool goes_on = false;  // the last message begins the answer
 

@@ -16,8 +16,8 @@
 // Room is made by unloading the idle model that was used longest ago, never a pinned one. If models
 // in use leave no room, those loaded longest take no more requests until the waiting model is
 // loaded, but not before they have stayed kStayFactor times as long as their loading took. A
-// request that has waited kMaxRoomSeconds gets the error 503 (no_room), which names the models
-// that hold the room; it gets it at once where pinned models do.
+// request that has waited kMaxRoomSeconds gets the error 503 (no_room), which names the models that
+// hold the room. If pinned models hold the room, the error comes at once.
 //
 // Any thread may call any function. got() may be called by any thread, too, and must not throw.
 #pragma once
@@ -74,7 +74,7 @@ struct OfferedModel {
   ModelFacts facts = {};
   std::string made_of = {};  // all options; a different text means to load the model anew
   std::function<std::string()> stamp =
-      {};  // of its files: another text, another file; empty: no file
+      {};  // the text differs once its files changed; empty: no file
   // Opens the model: reads its header and metadata. Throws Error where it cannot be loaded.
   std::function<std::unique_ptr<HeldModel>()> open = {};
 };
@@ -211,8 +211,8 @@ class ModelSet {
   uint64_t last_ticket_ = 0;
   uint32_t waiting_ = 0;
   double looked_seconds_ = 0;  // when files were last looked at
-  // The number of models loaded again within kTurnSeconds of being unloaded for others, counted for
-  // kTurnSeconds from turns_since_ on; turns_logged_: when a warning was last given.
+  // turns_ counts models loaded again within kTurnSeconds of being unloaded for others. The count
+  // begins at turns_since_ and lasts kTurnSeconds. turns_logged_ is when a warning was last given.
   uint32_t turns_ = 0;
   double turns_since_ = 0, turns_logged_ = -1e9;
   bool poked_ = false;  // the keeper has something to do

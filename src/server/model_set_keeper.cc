@@ -16,8 +16,8 @@ namespace {
 
 // Seconds between checks of files and of waiting times, for which no event wakes the keeper.
 constexpr double kLookSeconds = 1;
-// A model loaded again within kTurnSeconds of being unloaded for others takes turns with them;
-// kManyTurns of these get a warning.
+// A model loaded again within kTurnSeconds of being unloaded for others takes turns with them.
+// After kManyTurns such loads a warning is logged.
 constexpr double kTurnSeconds = 60;
 constexpr uint32_t kManyTurns = 4;
 
@@ -150,7 +150,7 @@ SetEntry* ModelSet::next_to_load() {
   return next;
 }
 
-// Loads a model or takes a step to it; returns whether anything was done.
+// Loads a model, or takes a step towards loading it; returns whether anything was done.
 bool ModelSet::load_one(Lock& lock) {
   SetEntry* next = next_to_load();
   for (const auto& entry : entries_) {

@@ -20,7 +20,7 @@ struct QueueMetrics {
 
 // Parts of the metrics' names and of their help.
 struct QueueMetricNames {
-  const char *requests, *devices;  // what they begin with
+  const char *requests, *devices;  // the beginnings of the metrics' names
   const char *of_requests, *texts;
 };
 inline constexpr QueueMetricNames kEmbeddingMetrics = {"hearth_embedding", "hearth_embed",

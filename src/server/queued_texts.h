@@ -32,7 +32,7 @@ class QueuedTexts {
   std::optional<ApiError> take_bytes(const std::string& client, uint64_t bytes, uint64_t already);
   void give_back(const std::string& client, uint64_t bytes) { memory_.give_back(client, bytes); }
 
-  // Takes tokens of the devices' queues in the same way.
+  // Takes tokens of the devices' queues as take_bytes() takes bytes.
   std::optional<ApiError> take_tokens(const std::string& client, uint64_t tokens,
                                       const ServedEmbedder& model);
   void give_tokens_back(const std::string& client, uint64_t tokens) {

@@ -81,8 +81,7 @@ class CompletionBody : public BodySource {
   bool begun_ = false;                        // the choice's first members are written
 };
 
-// The events of a stream, "data: {...}
-// " each.
+// The events of a stream, each "data: {...}" and an empty line.
 //
 // first_event() begins each choice, with the role in a chat, else empty. part_events() has
 // reasoning, text and each part of a call in events of their own, in this order, and a call's name

@@ -27,7 +27,7 @@ class ReplyForm {
   virtual std::string progress(const PromptProgress&) { return {}; }
   virtual std::string end(const Usage& usage) = 0;
   virtual std::string error(const ApiError& error) = 0;
-  // Whether it keeps the whole stream's content in memory until the end.
+  // Whether this object keeps the whole stream's content in memory until the end.
   virtual bool keeps_stream() const { return false; }
 
   // Returns the body of a reply that is not streamed. All choices must be complete.

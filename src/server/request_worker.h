@@ -1,7 +1,7 @@
 // RequestWorker: runs tasks that would hold up the reactor, one at a time: reading bodies,
 // rendering templates, tokenising, writing large answers. A task handles its own errors where it
 // can. An exception that it throws all the same (memory is short, say) ends that task alone, and
-// the exchange it is about falls short.
+// fall_short() is called for the task's exchange.
 //
 // A long task calls its Pace, which passes the turn to the task that has waited longest, be it new
 // or interrupted. So a small task behind large ones waits for a slice of each, some milliseconds,
@@ -44,8 +44,8 @@ class RequestWorker {
   RequestWorker(const RequestWorker&) = delete;
   RequestWorker& operator=(const RequestWorker&) = delete;
 
-  // Adds a task; after end() it is dropped. `about`: the exchange that falls short if the task
-  // throws, or null. `body_bytes`: the size of the body that the task reads.
+  // Adds a task; after end() it is dropped. `about`: the exchange whose fall_short() is called if
+  // the task throws, or null. `body_bytes`: the size of the body that the task reads.
   void post(std::function<void()> task, std::shared_ptr<Exchange> about = nullptr,
             uint64_t body_bytes = 0);
   // Returns the Pace of the task under way, to be called within it. `ended` turns true when nobody

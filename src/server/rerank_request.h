@@ -35,7 +35,7 @@ struct RerankCall {
 // Reads the body. `cohere`: it came on Cohere's route. Throws RequestError.
 RerankCall read_rerank_call(std::string_view body, const EmbeddingLimits& limits, bool cohere);
 
-// Returns the names of all fields that it looks at.
+// Returns the names of all fields that read_rerank_call() looks at.
 std::vector<std::string_view> rerank_field_names();
 
 }  // namespace hearth

@@ -28,7 +28,7 @@ class RerankTask final : public QueuedAnswer {
   const bool cohere_;
   RerankCall call_;
   std::optional<PairQuery> query_;
-  std::optional<Pace> turns_;  // one for all texts, so that many small ones give turns, too
+  std::optional<Pace> turns_;  // one for all texts: also many small texts let other tasks run
 };
 
 }  // namespace hearth

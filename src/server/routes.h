@@ -15,12 +15,12 @@ class Exchange;
 // The model that a route needs.
 enum class RouteNeeds : uint8_t { kNothing, kAnyModel, kTextModel, kEmbedder, kReranker };
 
-// The kind of request as which GET /metrics counts a route's.
+// The kind under which GET /metrics counts a route's requests.
 enum class CountedAs : uint8_t { kNothing, kText, kEmbeddings, kRanks };
 
 struct Route {
   std::string_view method;  // GET routes take HEAD, too
-  std::string_view path;    // one that ends in '/' stands for all that begin so; but for "/" itself
+  std::string_view path;    // with '/' at its end (except "/" itself): all paths that begin with it
   // Answers a request, on the reactor's thread, without blocking.
   void (App::*answer)(const std::shared_ptr<Exchange>& exchange);
   // The model that must be loaded; kNothing also answers while models are loaded and while the

@@ -27,7 +27,7 @@ struct SetEntry {
   std::unique_ptr<HeldModel> opened;  // opened, and waits for room
   uint64_t min_bytes = 0;             // HeldModel::min_bytes()
   std::unique_ptr<HeldModel> held;
-  std::shared_ptr<const std::string> plan;  // of GET /v1/plan
+  std::shared_ptr<const std::string> plan;  // the model's part of GET /v1/plan
   uint64_t bytes = 0;
   std::string stamp;  // of the files when they were opened
 
@@ -63,7 +63,8 @@ struct SetEntry {
   bool failed_lately(double now) const {
     return status == ModelStatus::kFailed && now < failed_seconds + ModelSet::kFailedSeconds;
   }
-  // Whether the model is to be loaded; wanted_since() is the ticket of the first that wants it.
+  // Whether the model is to be loaded; wanted_since() is the ticket of the first request or order
+  // for it.
   bool wanted() const { return !waiters.empty() || asked != Asked::kNo; }
   uint64_t wanted_since() const {
     const uint64_t first = waiters.empty() ? UINT64_MAX : waiters.front().ticket;

@@ -20,7 +20,7 @@ struct TokenRouteModel {
   const TurnFormat* turns = nullptr;
 };
 
-// The worker runs all of it.
+// TokenAnswer runs on the worker as a whole.
 class TokenAnswer final : public Answer {
  public:
   TokenAnswer(Answers& answers, std::shared_ptr<Exchange> exchange, TokenRoute route,

@@ -13,10 +13,10 @@ namespace hearth {
 
 // Changes messages for a template whose turns have this format; null: the format is unknown.
 //
-// - `arguments` become an object, or its JSON text. Throws RequestError where they are none.
+// - `arguments` become an object, or its JSON text. Throws RequestError for other arguments.
 // - Call ids of a form that the template does not take are replaced, each id by the same one in
 //   calls and in results.
-// - A tool's result without a `name` gets the tool's.
+// - A tool's result without a `name` gets the tool's name.
 // - Reasoning moves to the member that the template reads, or is dropped where it reads none.
 void fit_history(const TurnFormat* format, boost::json::array* messages);
 

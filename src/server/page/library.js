@@ -19,7 +19,7 @@ export class Library {
     this.records = new Map();
     this.live = new Map();      // chats with an answer under way, and the one that is shown
     this.texts = null;          // id -> turn id -> text in small letters, once it is searched
-    this.reading = null;        // what fills it at first
+    this.reading = null;        // the promise of readTexts(), which fills it
     this.unsaved = {chats: new Map(), turns: new Map()};
     this.taken = "";            // the id of an old conversation that was taken over now
     this.channel = new BroadcastChannel("hearth");

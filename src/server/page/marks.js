@@ -11,9 +11,9 @@ const {marked} = globalThis;
 
 export const LIMITS = {
   text: 2_000_000,    // characters; a longer text is one plain block
-  line: 10_000,       // outside of code
-  paragraph: 20_000,  // whose spans are looked for
-  emphasis: 500,      // marks of emphasis in it, of which each may look for each other one
+  line: 10_000,       // characters of a line outside of code
+  paragraph: 20_000,  // characters of a paragraph whose spans are parsed
+  emphasis: 500,      // marks of emphasis in a paragraph, each compared with all others
   depth: 24,          // quotes and lists in each other, and spans in each other
   formula: 4_000,
 };

@@ -14,8 +14,8 @@ export class Painter {
     this.parent = parent;
     this.tools = tools;
     this.blocks = [];
-    this.settled = 0;    // blocks
-    this.end = 0;        // of these in the text
+    this.settled = 0;    // the number of blocks that can no longer change
+    this.end = 0;        // where those blocks end in the text
     this.text = "";
     this.whole = false;
   }
