@@ -109,9 +109,10 @@ class Engine : public StepEngine {
   // then those of the last one.
   void prefill(Sequence& sequence, std::span<const int32_t> tokens);
 
-  // Turns profiling on or off. On, it times every later step, from zero (graph/profile.h).
+  // Turns profiling on or off. While it is on, every step is timed; sums begin at zero
+  // (graph/profile.h).
   void set_profiling(bool on) { lane_->set_profiling(on); }
-  // Returns the sums over steps timed since then on this phase's graph; empty without profiling.
+  // Returns the sums over the steps timed so far on this phase's graph; empty without profiling.
   ProfileSummary profile(Phase phase) const { return lane_->profile(phase); }
 
  private:

@@ -26,7 +26,6 @@
 // prompts are streamed through an accelerator, a part says how, for options that the user does not
 // set (StreamChoice). Versions 1 and 2 have no such part, and are still read; version 1 of that
 // part has no line for the ring of experts, and is read too.
-// of version 1, which have no line for the ring of experts.
 #pragma once
 
 #include <optional>

@@ -56,9 +56,10 @@ class Lane {
     team_->run_on(last_->members, job);
   }
 
-  // Turns profiling on or off. On, it times every later step, from zero (graph/profile.h).
+  // Turns profiling on or off. While it is on, every step is timed; sums begin at zero
+  // (graph/profile.h).
   void set_profiling(bool on);
-  // Returns the sums over steps timed since then on this phase's graph; empty without profiling.
+  // Returns the sums over the steps timed so far on this phase's graph; empty without profiling.
   ProfileSummary profile(Phase phase) const;
 
  private:

@@ -17,7 +17,7 @@ class RowLogits {
   // Returns the `count` likeliest of tokens [0, below), or all if there are fewer, the likeliest
   // first; empty if a logit of any of them is not finite. Valid until the next call.
   virtual std::span<const TokenLogit> best(uint32_t count, uint32_t below) = 0;
-  // Returns all of them, [vocabulary]. Valid until the next call.
+  // Returns all logits of the row, [vocabulary]. Valid until the next call.
   virtual std::span<const float> all() = 0;
 };
 

@@ -25,7 +25,7 @@ void check_range(const char* field, double value, double low, double high) {
   }
 }
 
-// Checks that the biases do not forbid every token; one may be named twice.
+// Checks that the biases do not forbid every token; a token may be named twice.
 void check_some_allowed(std::span<const std::pair<int32_t, float>> biases, uint32_t vocabulary) {
   if (biases.size() < vocabulary) return;
   std::vector<bool> forbidden(vocabulary);

@@ -187,8 +187,8 @@ void Scheduler::begin_stream(Generation& generation, uint32_t count) {
 }
 
 // Returns whether the pages of `count` more tokens may be given to the GPU. After a GPU was lost
-// with pages, they may only if a whole context's pages would be left, should these and all under
-// way also be lost.
+// with pages, a whole context's pages must be left even if these pages and those of all streams
+// under way are lost, too.
 bool Scheduler::may_lose(const Generation& generation, uint32_t count) const {
   if (lost_.empty()) return true;
   PageCounts all = generation.sequence->pages_needed_by_passes(count);
@@ -271,7 +271,7 @@ void Scheduler::end_stream(Generation& generation) {
   try {
     if (options_.prefix_cache) sequence.publish();
   } catch (const std::bad_alloc&) {
-    // Other sequences compute it again.
+    // Pages that are not published are computed again by other sequences.
   }
 }
 

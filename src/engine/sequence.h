@@ -99,8 +99,8 @@ class Sequence {
   void finish_step();
   // Gives back window pages that no later token sees.
   void give_back();
-  // Marks the window at `length` tokens, whole pages, as wanted: other sequences may begin there.
-  // They may where this sequence left a path that others share.
+  // Marks the window at `length` tokens, whole pages, as wanted: other sequences may begin there,
+  // for instance where this sequence left a path that others share.
   void want_window(uint32_t length);
 
   // Do the same as pages_needed() and grow() for tokens whose pages passes fill in order

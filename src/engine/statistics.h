@@ -34,7 +34,7 @@ struct Statistics {
   Counter cached_tokens;  // not computed, since the prefix cache had them
   Counter cache_hits;     // prompts that found some of their tokens in the prefix cache
   Counter generated_tokens;
-  Counter forced_tokens;  // of these, tokens that had to come and were not sampled
+  Counter forced_tokens;  // generated tokens that had to come and were not sampled
   Counter scored_tokens;  // of prompts, whose log-probabilities were given
   // Streamed prompts, their tokens, and prompts that were to be streamed and failed.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;

@@ -72,7 +72,7 @@ class StepTurns {
   }
 
  private:
-  // A sleeping engine, woken alone.
+  // A sleeping engine; each one is woken by itself.
   struct Waiter {
     std::condition_variable called;
     bool has_turn = false;
@@ -89,7 +89,8 @@ class StepTurns {
     own.called.wait(lock, [&] { return own.has_turn; });
   }
   void give() {
-    std::lock_guard lock(mutex_);  // held while it is notified: a waiter that runs may be destroyed
+    // The lock is held until the waiter is notified: afterwards the waiter may be destroyed.
+    std::lock_guard lock(mutex_);
     if (queue_.empty()) {
       taken_ = false;
       return;

@@ -23,8 +23,8 @@ class WindowPool : public PageStock {
   uint32_t window() const { return window_; }
   // Returns the most pages that a sequence of `length` tokens holds between steps.
   uint32_t max_held(uint32_t length) const;
-  // Returns the first of these pages. The window that is needed to go on from the end of its last
-  // full page is included.
+  // Returns the index of the first page that such a sequence holds. The window that is needed to go
+  // on from the end of its last full page is included.
   uint32_t first_held(uint32_t length) const;
 
   // Returns the page kept beside this page of the tree; kNoPage if there is none.
