@@ -167,8 +167,8 @@ class Dispatcher {
   struct Outlook {
     uint64_t batches = 0, tokens = 0;                           // in the batches before the last
     uint64_t last = 0;                                          // tokens of the last batch
-    double earliest = std::numeric_limits<double>::infinity();  // deadline in it
-    uint64_t shortest = 0;                                      // tokens of a query in it
+    double earliest = std::numeric_limits<double>::infinity();  // deadline in the last batch
+    uint64_t shortest = 0;  // tokens of a query in the last batch
     bool alone = false;
   };
   struct Device {
@@ -178,11 +178,11 @@ class Dispatcher {
     std::vector<Waiting> running;
     Outlook outlook;
     double gather_until = 0;             // last moment to begin the gathered batch
-    uint64_t held = 0;                   // tokens of both
+    uint64_t held = 0;                   // tokens of `waiting` and `running`
     double started = 0, predicted = 0;   // of the running batch: moment, seconds
     double mean = 1, variance = 0;       // of the ratios of batches' times to the line
     uint64_t seen = 0;                   // batches that mean and variance count
-    double relaxed_at = 0;               // when they were last moved towards 1
+    double relaxed_at = 0;               // when relax() last changed mean and variance
     double probe_at = 0, probe_gap = 0;  // while it is down
     uint64_t done = 0, late = 0, batches = 0, failures = 0;
     double busy_seconds = 0;

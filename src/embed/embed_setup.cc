@@ -50,8 +50,8 @@ struct Candidate {
 
   bool pool() const { return std::holds_alternative<PoolSpec>(spec.what); }
   const GpuSpec* gpu() const { return std::get_if<GpuSpec>(&spec.what); }
-  // Returns whether it is an accelerator of this machine or stands for one: a GPU, a simulation, or
-  // a server at a name that always means this machine.
+  // Returns whether the device is an accelerator of this machine or stands for one: a GPU, a
+  // simulation, or a server at a name that always means this machine.
   bool here() const {
     if (spec.kind != DeviceKind::kAccelerator) return false;
     const auto* endpoint = std::get_if<EndpointOptions>(&spec.what);

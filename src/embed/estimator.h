@@ -51,7 +51,8 @@ class DepthTuner {
 
  private:
   std::vector<Device> devices_;
-  std::vector<uint64_t> depths_, held_, most_;  // most that was in time; most to try
+  // held_: the most that was in time; most_: the most to try.
+  std::vector<uint64_t> depths_, held_, most_;
   double slo_;
   bool done_ = false;
 };

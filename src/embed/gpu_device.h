@@ -14,9 +14,9 @@ namespace hearth {
 
 class GpuDevice : public EngineDevice {
  public:
-  // Copies the model's weights to the accelerator, after its shaders were found right for them; the
-  // host's are not read again. Throws Error: kUnsupported if shaders are wrong, kResource if memory
-  // is short.
+  // Checks that the accelerator's shaders are right for the model's weights, then copies the
+  // weights there. The weights in the host's memory are not read again. Throws Error: kUnsupported
+  // if shaders are wrong, kResource if memory is short.
   GpuDevice(std::string name, std::shared_ptr<Accelerator> accelerator,
             std::shared_ptr<const Model> model, EngineOptions engine, const EmbedOptions& embed);
 
@@ -25,8 +25,8 @@ class GpuDevice : public EngineDevice {
   bool remote() const override { return true; }
 };
 
-// Opens the accelerator that `gpu` names (choose_accelerator()) for such a model. Throws Error:
-// kUsage if none has that name, kUnsupported if it or the model cannot be used.
+// Opens the accelerator that `gpu` names (choose_accelerator()) for a model of this spec. Throws
+// Error: kUsage if none has that name, kUnsupported if the accelerator or the model cannot be used.
 std::shared_ptr<Accelerator> open_gpu(const std::string& gpu, const ModelSpec& spec);
 
 // Returns a text on how the bits of a GPU's vectors differ from those of cores at this ISA level;

@@ -207,7 +207,7 @@ void QueueManager::State::run(size_t index, const std::vector<uint64_t>& ids,
   std::vector<const EmbedQuery*> batch;
   for (uint64_t id : ids) batch.push_back(&pending.at(id).query);
   lock.unlock();
-  // An element of that map stays in place until it is erased, which only this thread now does.
+  // Queries stay in place in `pending` until they are erased, which only this thread may do now.
   BatchResult result = run_batch(*devices[index], batch);
   std::vector<Answer> answers;
   lock.lock();
