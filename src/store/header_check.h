@@ -1,9 +1,9 @@
 // Checks from the first MiBs of a model's file whether it would run here, before the rest is
 // fetched.
 //
-// Errors: (kUnsupported) an architecture that this version does not run, or as a TypeError such a
-// type of weights; (kResource) weights and keys and values of 4096 positions that exceed the
-// memory; (kFile) a file that is no model.
+// Errors: (kUnsupported) an architecture or, as a TypeError, a type of weights that this version
+// does not run; (kResource) weights and keys and values of 4096 positions that exceed the memory;
+// (kFile) a file that is no model.
 #pragma once
 
 #include <cstddef>

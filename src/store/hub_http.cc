@@ -28,7 +28,7 @@ struct Receiving {
   size_t field_bytes = 0;
   bool too_long = false;           // the reply's head is too long
   bool refused = false;            // the sink returned false
-  std::exception_ptr thrown = {};  // the sink's; none may pass through libcurl
+  std::exception_ptr thrown = {};  // the sink's exception, as none may pass through libcurl
 };
 
 size_t take_field(char* data, size_t, size_t length, void* user) {

@@ -20,8 +20,7 @@ struct HubName {
   std::string id() const { return org + "/" + repo; }
 };
 
-// Reads a name or an address; nothing where the text has the form of neither, as a path of a file
-// has not.
+// Reads a name or an address; nothing for other texts, such as the path of a file.
 std::optional<HubName> find_hub_name(std::string_view text);
 // Reads a text that must be a name. Throws (kUsage).
 HubName read_hub_name(std::string_view text);

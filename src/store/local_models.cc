@@ -243,8 +243,8 @@ bool same_blob(const Snapshot& one, const Snapshot& other, const std::string& fi
          of_one->second.blob == of_other->second.blob;
 }
 
-// Returns the files in another snapshot that belong to the same model: those of its model with the
-// same weights. Its other files may differ.
+// Returns the files of the same model in another snapshot; none if its weights differ there. Files
+// other than weights may differ.
 std::vector<std::string> files_elsewhere(const LocalModel& model, const Snapshot& own,
                                          const Snapshot& snapshot, const fs::path& folder) {
   std::vector<std::string> weights;

@@ -21,7 +21,7 @@ inline constexpr const char* kCacheStore = "cache";
 struct LocalModel {
   std::string name, store = {};  // "ORG/REPO:Q4_K_M"; kCacheStore, "ollama" or "lm-studio"
   std::string path = {};         // the path to open
-  std::string type = {};         // its label
+  std::string type = {};         // the model's label
   uint64_t bytes = 0;
   std::string problem = {};
   std::string commit = {};              // in the cache: the snapshot's
@@ -36,7 +36,7 @@ std::vector<LocalModel> find_local_models(const StorePlaces& places);
 std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models,
                                            std::string_view name);
 
-// Returns all names that people may use for a model, itself included: without organisation, label
+// Returns all names that people may use for a model, its own included: without organisation, label
 // or "-GGUF", and with "hf.co/" before, as ollama's clients write names of a hub. They keep the
 // name's case.
 std::vector<std::string> short_names(const std::string& name);

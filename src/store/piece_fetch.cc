@@ -88,8 +88,8 @@ class PieceFetch {
     direct_.clear();
     if (wrong_.empty() && led && reply.problem.empty() && reply.status >= 400 &&
         reply.status < 500) {
-      // The redirect's address refuses: its signature has expired. The hub is asked again, which
-      // must be tried like a failure of the server.
+      // The redirect's address refuses: its signature has expired. The hub is asked again, and
+      // patience_ counts this like a failure of the server.
       HubReply again = reply;
       again.status = 500;
       if (patience_.wait(again)) return;

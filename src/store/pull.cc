@@ -136,7 +136,6 @@ class Pull {
   void check_head() {
     const RepoModel& model = pulled_.model;
     const RepoFile& first = model.files[0];
-    // A hub that says so of an empty file has none.
     if (first.size == 0) {
       fail(ErrorCode::kFile, "'{}' is empty on the hub: choose another file", pulled_.name);
     }
