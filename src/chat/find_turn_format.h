@@ -20,7 +20,7 @@ using RenderTurns = std::function<std::string(const boost::json::array& messages
 
 struct FoundTurnFormat {
   TurnFormat format;
-  std::string problem;  // why it has no calls, as a predicate; empty: it has
+  std::string problem;  // why the format has no calls, as a predicate; empty: it has calls
   // The conditions, besides format.history, under which the template shows calls.
   bool named_ids = false;  // ids are functions.NAME:NUMBER
   bool results = false;    // tool results follow the calls

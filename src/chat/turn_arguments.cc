@@ -127,8 +127,8 @@ Symbol TurnGrammar::schema_arguments(const Tool& tool, const ArgumentMarks& mark
 }
 
 // Returns a text parameter after its key: the key's end marker, the text as it is, and the value's
-// end marker. White space next to the text that is part of the markers is theirs once; any more is
-// the text's.
+// end marker. White space of the markers next to the text is taken once; any further white space
+// belongs to the text.
 Symbol TurnGrammar::text_value(RegexId texts) {
   const CallFormat& form = *format_.calls;
   const std::string_view key_end = without_space_behind(form.key_end);
