@@ -44,7 +44,7 @@ class Conversation {
   // Replaces the conversation by a file's. Errors (kRequest): the text is no such file; then
   // nothing has changed.
   void take_file(std::string_view text);
-  // Whether a text is such a file, which may be overwritten.
+  // Whether a text is a conversation's file, which may be overwritten.
   static bool is_file(std::string_view text);
 
  private:

@@ -1,7 +1,7 @@
 // InputHistory: the messages typed earlier, oldest first, in a file that only its owner may read.
-// Each message is appended when it is sent, one a line, with "
-// " for newlines and "\\" for backslashes. Messages of more than kMaxHistoryBytes are not kept. If
-// the file cannot be read or written, problem() says why, and there is no other error.
+// Each message is appended when it is sent, one a line, with "\n" for newlines and "\\" for
+// backslashes. Messages of more than kMaxHistoryBytes are not kept. If the file cannot be read or
+// written, problem() says why, and there is no other error.
 #pragma once
 
 #include <cstddef>

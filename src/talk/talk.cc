@@ -82,7 +82,7 @@ InputLine Talk::read_message() {
   }
   text.resize(text.size() - kLongMark.size());
   if (text.ends_with('\n')) text.pop_back();
-  // A "/" at the beginning of such a text begins no command, so a second one escapes it.
+  // A "/" at the beginning of a text between two """ begins no command, so a second one escapes it.
   return {InputLine::End::kLine, text.starts_with('/') ? "/" + text : text};
 }
 

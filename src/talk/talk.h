@@ -27,8 +27,8 @@ struct TalkOptions {
   std::string system;
   std::string greeting;  // printed first on a terminal
   bool keep_history = true;
-  // Changes to the model of this name (/model) and sets the endpoint to ask; also where it throws,
-  // since the earlier model may then have another endpoint.
+  // Changes to the model of this name (/model) and sets the endpoint to ask. It sets the endpoint
+  // even if it throws, since the earlier model may then have another one.
   std::function<void(const std::string& name, ChatEndpoint* endpoint)> take_model;
   // Writes to standard output.
   std::function<void(std::string_view)> write;

@@ -22,7 +22,7 @@ void write_text_file(const std::string& path, std::string_view text);
 // terminal meanwhile: it gets Ctrl-C, and Ctrl-Z stops this process together with it.
 std::string edited_text(std::string_view text);
 
-// Returns the paths that begin so, sorted, folders with a slash at their end.
+// Returns the paths that begin with `beginning`, sorted, folders with a slash at their end.
 std::vector<std::string> paths_from(const std::string& beginning);
 
 }  // namespace hearth
