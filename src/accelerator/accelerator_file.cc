@@ -25,7 +25,7 @@ constexpr size_t kMaxItems = 1000, kMaxText = 1000;
 constexpr uint64_t kMaxFigure = uint64_t{1} << 53;
 constexpr uint64_t kMaxRows = uint64_t{1} << 20;
 
-// Writes whole numbers, which every reader reads exactly.
+// Writes a spread as whole numbers, which every reader of JSON reads exactly.
 void json_spread(Json& json, const char* key, const Spread& spread) {
   const auto whole = [](double value) {
     const double most = static_cast<double>(kMaxFigure);

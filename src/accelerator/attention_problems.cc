@@ -13,7 +13,7 @@ namespace hearth {
 namespace {
 
 struct AttendSize {
-  std::vector<uint32_t> texts;  // their lengths
+  std::vector<uint32_t> texts;  // the texts' lengths
   uint32_t heads, group, key_length, value_length;
   bool slopes = false;
   uint32_t window = 0;

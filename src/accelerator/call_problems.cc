@@ -151,8 +151,8 @@ CallProblem gemm_problem(BufferId buffer, std::mt19937& random, PackKind kind, c
 }
 
 Contract gemm_contract(PackKind kind, bool brief) {
-  // Sizes of a few rows and of more than 16, which shaders take in different numbers; whole and
-  // cut.
+  // Products of a few rows and of more than 16, of which shaders take different numbers of rows at
+  // a time; with K whole and cut.
   std::vector<GemmSize> sizes = {{3, 11, 3, 5, 2}, {2, 9, 0, 33, 0}, {1, 9, 1, 33, 7}};
   if (!brief) {
     sizes.push_back({1, 1, 0, 1, 0});
@@ -215,7 +215,7 @@ Contract table_contract(PackKind kind, bool brief) {
   if (!brief) {
     sizes.push_back({3, 1, 1, 1});
     sizes.push_back({5, 24, 5, 70, false, 27.712812f});
-    // This has more rows than one dispatch takes.
+    // This lookup has more rows than one dispatch takes.
     if (kind == PackKind::kF32) sizes.push_back({2, 1, 0, 70000});
   }
   Contract contract{fmt::format("table {}", pack_kind_name(kind)), {}, kind};

@@ -172,8 +172,8 @@ void CommandChecker::check_reads() {
   }
 }
 
-// Takes the bytes written before away from the read, from the last write back. Writes that have no
-// order with the command count as well: they are a conflict, which was already told.
+// Reports the bytes of the read that were not written before it. Writes that have no order with the
+// command count as well, since their conflict was already reported.
 void CommandChecker::check_read(size_t turn, size_t command, const Access& read,
                                 const Written& written) {
   if (written.filled.hold({read.at.offset, end_of(read)})) return;

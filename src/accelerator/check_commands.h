@@ -15,7 +15,7 @@ namespace hearth {
 
 struct CommandsAround {
   uint32_t queues = 1;             // of the accelerator
-  std::vector<Moment> comes = {};  // signalled by others in any case
+  std::vector<Moment> comes = {};  // moments that come without a signal of the list
   // Bytes that were written before the list: weights, inputs, memory of the process.
   std::vector<Access> filled = {};
 };

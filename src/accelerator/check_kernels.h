@@ -16,8 +16,8 @@ struct KernelCheck {
   std::string contract;  // "gemm q4_k"
   uint64_t calls = 0;
   uint64_t values = 0;       // compared, in all calls
-  uint64_t differ = 0;       // of these, in their bits; bytes beside the results count too
-  std::string first = {};    // of the first that differs: call, place, value, and right value
+  uint64_t differ = 0;       // values with other bits; bytes beside the results count too
+  std::string first = {};    // the first that differs: call, place, value, and right value
   std::string refused = {};  // why it was not computed; empty: it was
   double seconds = 0;        // that all calls took the accelerator
 

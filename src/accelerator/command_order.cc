@@ -129,8 +129,8 @@ std::vector<size_t> CommandOrder::unordered_with(size_t command) const {
   const uint32_t* ended = known(command);
   for (uint32_t q = 0; q < queues_; ++q) {
     const auto first = members_[q].begin() + ended[q], end = members_[q].begin() + next_[q];
-    // Along a queue, later commands know more ended commands. So the commands after `command` are
-    // the queue's last ones.
+    // A later command of a queue begins after all commands that have ended when an earlier one
+    // begins. So the commands that begin after the end of `command` are the queue's last ones.
     const auto behind =
         std::partition_point(first, end, [&](size_t other) { return !before(command, other); });
     std::copy_if(first, behind, std::back_inserter(with),

@@ -45,14 +45,15 @@ class CommandOrder {
   const std::vector<StuckWait>& stuck() const { return stuck_; }
   // Returns the signals of each timeline, by value.
   const std::map<TimelineId, std::vector<Signal>>& signals() const { return signals_; }
-  // Returns the highest value that others signal; 0: they signal none.
+  // Returns the timeline's highest value that comes without a signal of the list; 0: none does.
   uint64_t comes(TimelineId timeline) const;
 
  private:
   void gather_signals();
   void walk();
   void begin(size_t command);
-  // Returns the command that signals the moment first; SIZE_MAX where others do, or none does.
+  // Returns the command that signals the moment first; SIZE_MAX where the moment comes without a
+  // signal of the list, or no command signals it.
   size_t signaller(const Moment& moment) const;
   bool is_over(const Moment& moment) const;
   void find_stuck();

@@ -38,8 +38,8 @@ class KernelTrial {
   KernelCall rope(const std::string& contract, uint32_t n);
   KernelCall quantize(const std::string& contract, uint32_t n);
   KernelCall make(const TrialKind& kind);
-  // Both return places: of the rows' slots in the pages that they fill, and of the positions that
-  // each row sees.
+  // slots() returns the place of the rows' slots in the pages that the rows fill, and rows_seen()
+  // the place of the positions that each row sees.
   Place slots();
   Place rows_seen();
   KernelCall paged(const TrialKind& kind);

@@ -121,8 +121,8 @@ class PagedText {
   }
   void store(uint32_t begin, uint32_t end) { run({store_call(begin, end)}); }
 
-  // Returns the results of these tokens after the calls `before`. `positions`: the most that rows
-  // see, or less than they see.
+  // Returns the results of these tokens after the calls `before`. `positions`: the call's limit on
+  // the positions that a row sees; it is raised to what the rows see.
   std::vector<float> attend(const std::vector<uint32_t>& tokens, uint32_t window,
                             uint32_t positions = 0, std::vector<KernelCall> before = {}) {
     std::vector<float> all;

@@ -35,8 +35,8 @@ class ProblemMemory {
   // pages.
   Place slots(uint32_t rows, uint32_t pages);
   void note_floats(const FloatRows& out, uint32_t count, uint32_t n);
-  // Notes the scales of blocks as binary16 numbers. They follow the codes of numbers of this length
-  // in each page.
+  // Notes the scales of blocks as binary16 numbers. In each page the scales follow the codes, for
+  // keys or values of `length` elements.
   void note_scales(const Place& codes, uint32_t length, uint64_t stride, uint32_t pages);
   CallProblem finish(KernelCall call, std::string sizes);
 

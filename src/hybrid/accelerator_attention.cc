@@ -11,7 +11,8 @@ namespace {
 
 // Calls act(KV head, query heads, query heads that share a KV head) for each call that a shard's
 // heads take. KV heads are counted from the shard's first. One call is enough where the shard has
-// whole groups of query heads. Else each KV head takes a call, since shards meet inside the groups.
+// whole groups of query heads. Else each KV head takes a call, since the shard begins or ends
+// inside a group.
 template <typename Act>
 void for_head_calls(const UnitRange& queries, const UnitRange& kv, uint32_t group, const Act& act) {
   if (queries.begin == kv.begin * group && queries.end == kv.end * group) {

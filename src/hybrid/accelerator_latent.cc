@@ -1,8 +1,8 @@
 // Attention to latents in AcceleratorLayers (graph/ops/latent.h): down-projections into pages of
 // latents, and the absorbed and the expanded form of attention.
 //
-// Data of some heads at a time lies in one value, laid out here. It is as long for any texts of as
-// many rows, so a pass's memory follows from its rows and the context alone.
+// Data of some heads at a time lies in one value, laid out here. Its length depends on the number
+// of rows and not on their texts, so a pass's memory follows from its rows and the context alone.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -19,8 +19,8 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kFloat = sizeof(float), kWorkAlign = 256;
-// The heads that absorbed rows take at a time. Expanded rows take as many at a time as have keys
-// and values of so many bytes, but at least one.
+// The heads that absorbed rows take at a time. Expanded rows take as many heads at a time as have
+// keys and values of kExpandedBytes, but at least one.
 constexpr uint32_t kAbsorbedHeads = 4;
 constexpr uint64_t kExpandedBytes = 128 << 20;
 
@@ -70,8 +70,8 @@ class LatentCommands {
   // Absorbed rows that follow each other, of one text or of several.
   struct AbsorbedRows {
     uint32_t first, rows;
-    uint32_t positions;  // the most that one of them sees
-    uint64_t seen;       // by all of them together
+    uint32_t positions;  // the most positions that a row sees
+    uint64_t seen;       // positions that the rows see, added up
   };
   // The bytes that one head takes for absorbed rows.
   struct AbsorbedSizes {

@@ -15,15 +15,16 @@ struct PassText {
   std::span<const int32_t> tokens;
   uint32_t first_position = 0;
   std::span<const uint32_t> pages;  // pages[p / kPagePositions] holds position p
-  // The same for layers that see a window, where others see all positions. Positions that the
-  // window of the text's last position does not reach are not written, so pages may take turns.
+  // The pages for layers that see a window, where other layers see all positions. Positions that
+  // the window of the text's last position does not reach are not written, so pages may take turns.
   std::span<const uint32_t> window_pages = {};
   // The number of the text's first positions that attend to expanded latents (graph/ops/latent.h),
   // in a model with latents.
   uint32_t expanded = 0;
 };
 
-// Is asked and told about the texts of a pass, by the thread that runs the pass.
+// Says which texts of a pass are still wanted. Its functions are called by the thread that runs the
+// pass.
 class PassWatch {
  public:
   virtual ~PassWatch() = default;
@@ -55,8 +56,8 @@ class PassRunner {
   // Says after a run that threw whether nothing reads or writes pages any more once the runner is
   // destroyed. False: the pages of that run's texts must never be used again.
   virtual bool ended() const = 0;
-  // Both describe the model's weights: the number of layers that stay where passes run, and the
-  // most bytes of other layers that are there or being copied at a time.
+  // kept_layers() is the number of layers whose weights stay where passes run. bytes_in_flight() is
+  // the most bytes of other layers that are there or being copied at a time.
   virtual uint32_t kept_layers() const { return 0; }
   virtual uint64_t bytes_in_flight() const { return 0; }
   // Returns the bytes that all runs so far have asked to be copied, both ways.

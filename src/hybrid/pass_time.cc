@@ -118,7 +118,7 @@ StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator
     // The shorter ring may leave room for more kept layers.
     shorter.kept = options.kept;
     StreamPlan chosen = plan_stream(target, gpu.facts, shorter);
-    chosen.no_piece = longest.no_piece;  // this plan was given its rows, so it has none of its own
+    chosen.no_piece = longest.no_piece;  // a plan with given rows has no no_piece of its own
     return chosen;
   }
   return longest;
@@ -149,7 +149,7 @@ PromptTimes prompt_times(const PassTarget& target, const MeasuredAccelerator& gp
   return times;
 }
 
-// Whether some prompt takes less time by the one than by the other, and none more.
+// Whether some prompt takes less time by `one` than by `other`, and no prompt takes more.
 bool sooner(const PromptTimes& one, const PromptTimes& other) {
   constexpr double kLess = 0.97;
   bool some = false;

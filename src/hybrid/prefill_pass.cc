@@ -350,7 +350,7 @@ void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
 }
 
 // Asks which texts are still wanted. `submitted`: the value of `freed` after the last stage that
-// uses pages of the others.
+// uses pages of unwanted texts.
 void PrefillPass::Run::drop_unwanted(uint64_t submitted) {
   for (size_t t = 0; t < texts_.size(); ++t) {
     if (!live_[t] || watch_.wanted(t)) continue;

@@ -88,7 +88,8 @@ inline constexpr uint32_t kMinPassRows = 64, kMaxPassRows = 65536;
 inline constexpr uint32_t kMaxBerths = 1024;
 inline constexpr uint32_t kMinRing = 2, kMaxRing = 65536;
 // A pass with more rows may take a small GPU longer for a layer of a large model than the 20 s
-// after which it counts as lost. plan_stream_by_time() takes more where that is known to be far.
+// after which it counts as lost. plan_stream_by_time() takes more rows where the predicted times
+// stay far below that.
 inline constexpr uint32_t kUsualPassRows = 8192;
 
 // Plans a model's passes. Memory goes to berths and a ring of two first, then to rows, then to a

@@ -37,9 +37,9 @@ struct StreamedRoom {
 
 class StreamedWeights : public PassWeights {
  public:
-  // Copies the vectors and the kept layers, and takes the memory of the berths. Each kind that
-  // something is copied to needs at least one berth. The model outlives this, and keeps its bytes.
-  // Throws Error (kResource) where memory is short.
+  // Copies the vectors and the kept layers, and takes the memory of the berths. Each kind of berths
+  // that something is copied to needs at least one berth. The model outlives this, and keeps its
+  // bytes. Throws Error (kResource) where memory is short.
   StreamedWeights(const Model& model, Accelerator& accelerator, const StreamedRoom& room);
 
   ShardPlace shard(const Weight& weight, uint32_t s) const override;
@@ -53,9 +53,9 @@ class StreamedWeights : public PassWeights {
   uint32_t berths() const { return static_cast<uint32_t>(berths_.size()); }
   // Returns the bytes of a berth of the ring; 0: there is no ring.
   uint64_t ring_berth_bytes() const { return ring_berth_bytes_; }
-  // Lays the ring of the next pass: its own berths, and then these as far as a layer has batches
-  // for them. The parts that earlier passes copied to the ring count as gone. The places outlive
-  // the pass.
+  // Lays the ring of the next pass: its own berths, and then the berths at `more`, as far as a
+  // layer has batches for them. The parts that earlier passes copied to the ring count as gone. The
+  // places outlive the pass.
   void lay_ring(std::span<const Place> more);
 
   // A part's bytes in the host's memory, and the place of its first byte on the accelerator.

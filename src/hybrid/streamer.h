@@ -34,9 +34,9 @@ struct StreamerFigures {
   uint32_t threshold = 0;  // streams prompts of this many tokens or more; 0: if faster
 };
 
-// Says which prompts are streamed where an accelerator's bits are not those of the cores, and which
-// of their positions. Both follow from a prompt's length alone, like the choice of expanded rows
-// (engine/engine_options.h). So a text has the same bits whatever else is under way.
+// Says which prompts, and which of their positions, are streamed where an accelerator's bits are
+// not those of the cores. Both choices follow from a prompt's length alone, like the choice of
+// expanded rows (engine/engine_options.h). So a text has the same bits whatever else is under way.
 struct StreamRule {
   uint32_t threshold = 0;  // streams prompts of this many tokens or more
 
@@ -86,7 +86,7 @@ class PromptStreamer {
 struct StreamerOptions {
   uint32_t threshold = 0;              // streams prompts of this many tokens or more; 0: by time
   std::vector<uint32_t> pus = {};      // the processors its thread may run on; empty: any
-  double retry_seconds = 60;           // between attempts after a failure, at least
+  double retry_seconds = 60;           // the least time between attempts after a failure
   std::function<void()> on_done = {};  // called by its thread when a prompt ends
   // Called by the streamer's thread with a sentence on what happened to the accelerator.
   std::function<void(const std::string&)> warn = {};
@@ -95,7 +95,7 @@ struct StreamerOptions {
   // Returns the seconds that `before` tokens of a text before these rows add to a pass; empty:
   // none.
   std::function<double(uint32_t rows, uint32_t before)> prefix_seconds = {};
-  bool learns = true;                  // the times of real passes correct both
+  bool learns = true;                  // the times of real passes correct both predictions
   std::function<double()> clock = {};  // seconds; empty: the steady clock
 };
 
@@ -124,7 +124,7 @@ class Streamer : public PromptStreamer {
  private:
   struct Waiting {
     Prompt prompt;
-    uint32_t done = 0;  // tokens
+    uint32_t done = 0;  // tokens that are filled
     bool cancelled = false;
     bool let_go = false;
   };

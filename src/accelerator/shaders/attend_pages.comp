@@ -51,7 +51,8 @@ float query_at(uint index, uint head, uint d) {
 
 float not_a_number() { return uintBitsToFloat(0x7fc00000u); }
 
-// Both return the half of the row's head in a page of its text: its keys, and its values.
+// keys_of() and values_of() return the keys and the values of the row's head in page `page` of the
+// row's text.
 Words keys_of(Row row, uint page) {
   const uint head = p.kv_head0 + row.head / p.group;
   return Words(far(far(uvec2(p.pages), row.first_page + page, p.page_bytes), head, p.head_bytes));

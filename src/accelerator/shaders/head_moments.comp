@@ -11,8 +11,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { flo
 layout(push_constant) uniform Push {
   Floats x, result;
   uint x_stride, result_stride, heads;
-  uint head_floats;  // of each
-  float count;       // the same
+  uint head_floats;  // floats of each head
+  float count;       // the same number as a float
   uint zero;
 } p;
 

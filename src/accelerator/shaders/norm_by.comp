@@ -11,7 +11,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { flo
 layout(push_constant) uniform Push {
   Floats x, moments, weight, bias, result;
   uint x_stride, moments_stride, result_stride, n, heads;
-  float head_floats;  // of each
+  float head_floats;  // floats of each head
   float head_count;   // heads
   float count;        // elements of all heads
   float eps;

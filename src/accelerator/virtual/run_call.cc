@@ -123,7 +123,7 @@ void Runner::operator()(const TableCall& call) const {
   const std::byte* scales = call.scales ? at_(call.scales) : nullptr;
   for (uint32_t i = 0; i < call.rows; ++i) {
     float* out = row(call.out, i);
-    // Wraps round to a large number for a row before the shard's.
+    // The number of a row before the shard's first row wraps round to a large number.
     const uint32_t of_shard = rows[i] - call.row0;
     if (of_shard < call.spec.rows) {
       unpack_row(call.spec, at_(call.codes), scales, of_shard, out);

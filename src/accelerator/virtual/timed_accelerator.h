@@ -26,7 +26,7 @@ namespace hearth {
 
 struct TimedOptions {
   double host_bytes_per_second = 0;  // of the host's memory; 0: never short
-  double host_taken = 0;             // of these, taken by others
+  double host_taken = 0;             // the part of these bytes that others take
 };
 
 class TimedAccelerator : public Accelerator {
@@ -35,7 +35,7 @@ class TimedAccelerator : public Accelerator {
 
   // The seconds since the accelerator was made, by the host's clock.
   double now() const { return now_; }
-  // The parts of these seconds with a kernel under way, and with a copy over the link.
+  // The seconds so far with a kernel under way, and those with a copy over the link.
   double computing_seconds() const { return computing_seconds_; }
   double copying_seconds() const { return copying_seconds_; }
   uint64_t bytes_in() const { return bytes_in_; }
@@ -71,9 +71,9 @@ class TimedAccelerator : public Accelerator {
     bool ordered = true, begun = false, ended = false;
     std::vector<Moment> waits = {}, signals = {};
     Share share = Share::kCompute;
-    double left = 0;        // seconds that the rest takes alone
-    double host_bytes = 0;  // a second, of the host's memory, when it runs alone
-    double speed = 0;       // as a part of the speed that it has alone
+    double left = 0;        // seconds that the rest takes if it runs alone
+    double host_bytes = 0;  // bytes of the host's memory a second if it runs alone
+    double speed = 0;       // as a part of its speed when it runs alone
   };
 
   void check_alive() const;
@@ -101,8 +101,8 @@ class TimedAccelerator : public Accelerator {
   std::vector<uint64_t> timelines_;
   std::vector<std::deque<Task>> queues_;
   std::vector<Task*> active_;  // under way
-  double now_ = 0;             // of the host
-  double clock_ = 0;           // of the queues; at most the host's, until a call advances it
+  double now_ = 0;             // the host's clock
+  double clock_ = 0;           // the queues' clock; at most now_, until a call advances it
   double computing_seconds_ = 0, copying_seconds_ = 0;
   uint64_t bytes_in_ = 0, bytes_out_ = 0;
   bool lost_ = false;

@@ -48,8 +48,8 @@ std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t s
   return parts;
 }
 
-// Returns the stride in 32 bits. Only a part of one row may have a longer one, and it does not use
-// it.
+// Returns the stride in 32 bits. Only a part of one row may have a longer stride, and its shader
+// does not use the stride.
 uint32_t narrow(uint64_t stride) { return static_cast<uint32_t>(stride); }
 
 uint64_t address_of(const AddressOf& address, const FloatRows& matrix, const Part& part) {

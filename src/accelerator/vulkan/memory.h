@@ -27,7 +27,7 @@ class DeviceMemory {
   // `visible`: buffers lie in memory that the host can access, if there is such memory.
   DeviceMemory(VulkanDevice& device, bool visible);
 
-  // Both do as Accelerator's functions of these names.
+  // allocate() and import() do as Accelerator's functions of these names.
   BufferId allocate(uint64_t bytes);
   BufferId import(std::span<std::byte> memory);
 

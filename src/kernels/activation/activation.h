@@ -16,8 +16,8 @@
 //
 // Every ISA level gives the same bits. t rounds once, so the sigmoid's relative error is below
 // 2.5e-7 + 6e-8 |t| (1 - sigmoid) for t > -87.3 (g = -51.3); below that it is 0, so out is -0 or 0
-// where the truth is below 5e-37 in size, for gate = -inf too. Of gate, or up, +-inf is the limit.
-// NaN stays NaN.
+// where the truth is below 5e-37 in size, for gate = -inf too. A gate of inf, and an up of inf or
+// -inf, count as their limits. NaN stays NaN.
 //
 // GELU (Hendrycks and Gimpel 2016) in its exact form, by erf, and GEGLU (Shazeer 2020):
 // gelu(x) = x / 2 (1 + erf(x / sqrt 2)) = max(x, 0) - |x| Q(|x|), Q(t) = erfc(t / sqrt 2) / 2,

@@ -50,7 +50,7 @@ TEST(AlibiTest, TheLargestCallAndHead) {
   }
 }
 
-// An encoder's text: every row sees the same positions, and its own is one of them.
+// An encoder's text: every row sees the same positions, and its own position is one of them.
 TEST(AlibiTest, RowsOfAText) {
   for (KvType type : kTypes) {
     SCOPED_TRACE(kv_type_name(type));
@@ -96,8 +96,8 @@ TEST(AlibiTest, ASlopeOfZeroChangesNothing) {
   }
 }
 
-// Distances are exact however far from 0: positions that are whole spans further give the same
-// bits.
+// Distances are exact however far from 0 the positions lie: moving all positions by whole spans
+// changes no bit.
 TEST(AlibiTest, ResultsDependOnDistancesOnly) {
   constexpr uint32_t kFurther = 2047 * kSpanPages;  // pages
   for (KvType type : kTypes) {
@@ -118,7 +118,7 @@ TEST(AlibiTest, ResultsDependOnDistancesOnly) {
   }
 }
 
-// A steep slope leaves each row nothing but the value at its own position.
+// With a steep slope, the result of a row is the value at its own position.
 TEST(AlibiTest, FarPositionsFade) {
   KvHead head = filled_head(KvType::kF32, 16, 500, 11);
   Queries queries(2, 16, 12);

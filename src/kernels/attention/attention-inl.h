@@ -59,8 +59,8 @@ class Attention {
   };
 
   // Returns the streams that the visit of a page prefetches: the lines of `next` that rows see, up
-  // to `positions`, and the lines of `rest` in place of its other lines. Four places take turns
-  // only when all of `next` is prefetched.
+  // to `positions`, and the lines of `rest` in place of the other lines of `next`. Four places take
+  // turns only when all of `next` is prefetched.
   static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
                             const KvPage& rest) {
     constexpr size_t kWhole = size_t{1} << 31;

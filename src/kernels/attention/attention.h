@@ -36,7 +36,8 @@
 //
 // For q8_0 the products are those of integers, which are exact. Queries, and probabilities times
 // the scales of values, become int16 (round to nearest even). Their steps are 2^-15 of the largest
-// number that they are rounded with, while those of the codes are 2^-7. All else is as above:
+// number that they are rounded with, while those of the codes are 2^-7. Only these lines of the
+// contract differ:
 //
 //   query              a = max |qs[d]|, q16[d] = round(qs[d] * (32767 / a)), all 0 where
 //                      a < 2^-100; unit = a * (1 / 32767) + (the sum of 0 * qs[d])
@@ -47,11 +48,11 @@
 //                      acc[d] = fma(float(sum of w * code), b * (1 / 32767) + Z, acc[d]), Z = the
 //                      sum of 0 * x over all blocks
 //
-// A number that is not finite, among all that a row sees, makes its result NaN (that is what the
-// sums of zeros are for), of no certain bits. Pages of which a row sees nothing do not change its
-// result. A page that no row sees is not read: its pointers may be null. Slots that no row sees may
-// hold anything. So the same bits come out for any set of rows in a call and any order of them, and
-// for spans that several calls visit (`sums`) and merge_spans then merges.
+// If any number that a row sees is not finite, the row's result is NaN, with any bits. The sums of
+// zeros serve this. Pages of which a row sees nothing do not change its result. A page that no row
+// sees is not read: its pointers may be null. Slots that no row sees may hold anything. So the same
+// bits come out for any set of rows in a call and any order of them, and for spans that several
+// calls visit (`sums`) and merge_spans then merges.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +78,8 @@ const char* kv_type_name(KvType type);  // "f16"
 // FP32 FMA.
 ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units);
 
-// Return the padded length, and the number of blocks, of a key or a value of `length` elements.
+// padded_length() returns the length with padding of a key or a value of `length` elements, and
+// kv_blocks() the number of its q8_0 blocks.
 constexpr uint32_t padded_length(uint32_t length) { return (length + 15) / 16 * 16; }
 constexpr uint32_t kv_blocks(uint32_t length) { return (length + kKvBlock - 1) / kKvBlock; }
 // Returns the offset of the scales in a half of a q8_0 page.
@@ -109,7 +111,7 @@ void prefetch_slot(KvType type, uint32_t key_length, uint32_t value_length, cons
 
 // Bytes of scratch (64-byte aligned) that any attend call may use.
 inline constexpr size_t kAttendScratchBytes = size_t{384} << 10;
-inline constexpr uint32_t kMaxHeadDim = 512;  // of keys and of values
+inline constexpr uint32_t kMaxHeadDim = 512;  // the most elements of a key or a value
 // The most query rows of a call; callers cut longer lists.
 inline constexpr uint32_t kMaxQueryRows = 64;
 
@@ -143,7 +145,7 @@ struct AttendArgs {
   // spans are visited and merged into `out`.
   float* sums = nullptr;
   uint32_t span0 = 0, span1 = 0;
-  // The page that the caller visits next, to be prefetched: another head's first. Null: none.
+  // The page to prefetch: another head's first page, which the caller visits next. Null: none.
   KvPage after = {};
   // Prefetch a page from four places in turn, not from its beginning to its end.
   bool four_places = false;

@@ -63,13 +63,13 @@ class CodePages {
   // Returns how many steps of int16 the largest element has; 0 if the number would not be finite.
   static float steps_of(float largest) { return largest < kMinMagnitude ? 0.0f : kMax / largest; }
 
-  // The elements of a tile's queries that lie together; and the positions whose products are one
-  // run of instructions.
+  // The elements of a query that lie together in a tile's codes. Sums of values take as many
+  // positions in one unrolled run.
   static constexpr uint32_t kTogether = kLanes;
 
-  // Returns the bytes of the next page's values that are prefetched while the first `rows` rows of
-  // a tile take their shares, so that memory is busy then, too: 4 positions for each of the first 4
-  // rows.
+  // Returns the bytes of the next page's values that are prefetched while Shares::take() makes the
+  // codes of a tile's first `rows` rows, so that memory is busy then, too: 4 positions for each of
+  // the first 4 rows.
   static size_t early_bytes(uint32_t rows, uint32_t stride) {
     return size_t{4} * smaller(rows, 4) * stride;
   }
@@ -109,7 +109,7 @@ class CodePages {
     return highest * kStep + sum(zeros);
   }
 
-  // The vectors of codes side by side. Few rows have few chains of products, and a wider tile hides
+  // Returns a tile's width in vectors. Few rows have few chains of products, and a wider tile hides
   // their latency.
   static constexpr int tile_width(int rows) {
     if (kWidth == 1) return rows <= 2 ? 2 : 1;
@@ -182,7 +182,8 @@ class CodePages {
     }
   }
 
-  // The shares of a page's values in a tile's rows: 64 codes for each block and row.
+  // The shares of a page's values in a tile's rows: the int16 w of the contract (attention.h), 64
+  // for each block and row.
   class Shares {
    public:
     Shares(const RowBlock& b, const KvPage& page)

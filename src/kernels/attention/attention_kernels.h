@@ -26,7 +26,8 @@ HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, avx512bw)
 HEARTH_ATTENTION_KERNELS(HEARTH_DECLARE_ATTENTION, neon)
 #undef HEARTH_DECLARE_ATTENTION
 
-// These levels have a kernel of their own only for q8_0, with their products of integers.
+// These levels have an attention kernel of their own only for q8_0. It uses their instructions for
+// products of integers.
 void attend_q8_0_avxvnni(const AttendArgs& a);
 void attend_q8_0_avx512(const AttendArgs& a);
 

@@ -25,7 +25,8 @@
   }                                                              \
   void store_latent_##name##_##level(const KvStoreArgs& a) { row::store(a); }
 
-// Defines the kernel that multiplies integers. A level with instructions for that has its own.
+// Defines the kernel of q8_0, which multiplies integers. Levels that add instructions for such
+// products define this kernel alone.
 #define HEARTH_DEFINE_DOT_ATTENTION(level, places) \
   void attend_q8_0_##level(const AttendArgs& a) { Attention<CodePages<places>>::attend(a); }
 

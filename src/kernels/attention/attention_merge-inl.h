@@ -21,8 +21,8 @@ inline void clear_sums(const RowSums& sums, uint32_t rows, uint32_t stride) {
 }
 
 inline void merge_row(const RowSums& span, const RowSums& merged, uint32_t row, uint32_t stride) {
-  // A sum of 0 means that the row sees nothing: its highest score would add 1, and anything that is
-  // not finite NaN.
+  // A sum of 0 means that the row sees nothing of the span. Otherwise the row's highest score has
+  // added 1 to the sum, or a score that is not finite has made the sum NaN.
   if (span.sum[row] == 0) return;
   float before = merged.peak[row];
   float peak = span.peak[row] > before ? span.peak[row] : before;

@@ -39,7 +39,7 @@ template <typename Type>
 struct Latent {};
 
 using Scores = std::array<float, kPagePositions>;
-using Key = std::array<float, kMaxLatentKey>;  // or a shorter one
+using Key = std::array<float, kMaxLatentKey>;  // room for any key
 
 // The slots of a page that a row sees: [begin, end).
 struct Seen {

@@ -44,7 +44,8 @@ struct RowBlock {
   uint32_t seen;  // [0, seen) are the positions that some row sees
 };
 
-// Returns the floats of scratch. `stride` is the larger of key_stride and value_stride.
+// Returns how many floats of scratch a RowBlock of `rows` rows takes. `stride` is the larger of
+// key_stride and value_stride.
 constexpr size_t scratch_floats(size_t rows, size_t stride) {
   return rows * (3 * stride + kLanes + 5 + kPagePositions) + kPagePositions * stride + 5 * kLanes;
 }
@@ -125,12 +126,12 @@ template <uint32_t kMax>
 struct PageViewOf {
   struct SeenTile {
     Tile tile;
-    SlotRange any, common;  // slots that any of its rows sees, and that all see
+    SlotRange any, common;  // slots that any of the tile's rows sees, and that all of them see
   };
-  SlotRange slots[kMax];                               // of each row
+  SlotRange slots[kMax];                               // the slots that each row sees
   SeenTile tiles[(kMax + kTileRows - 1) / kTileRows];  // the tiles that see any slot
   uint32_t tile_count;
-  SlotRange any;  // of all rows
+  SlotRange any;  // slots that any row sees
 };
 using PageView = PageViewOf<kMaxQueryRows>;
 

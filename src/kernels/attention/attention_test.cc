@@ -89,8 +89,8 @@ TEST(AttentionTest, AHeavyPositionOfSmallValues) {
   expect_true_everywhere(head, queries);
 }
 
-// One key, value or query that is not finite makes all of a row's result so, in whichever visible
-// slot it is.
+// One key, value or query that is not finite makes every element of a row's result NaN or infinite,
+// in whichever visible slot it lies.
 TEST(AttentionTest, NonFiniteInputsShowInTheResult) {
   constexpr uint32_t kHeadDim = 64;
   const std::vector<float> infinite(kHeadDim, INFINITY), finite(kHeadDim, 1.0f);
@@ -135,8 +135,8 @@ TEST(AttentionTest, TheLargestCallAndHead) {
   }
 }
 
-// The rows are so many that a page is unpacked, and of neighbouring tokens. So what they see ends
-// within a tile, and with a window also begins there.
+// There are enough rows that a page is unpacked, and their tokens are neighbours. So rows of one
+// tile differ in the last position that they see, and with a window in the first.
 TEST(AttentionTest, RowsOfAPrompt) {
   constexpr uint32_t kTokens = 16, kHeads = 4;
   for (HeadLengths lengths :
@@ -183,8 +183,8 @@ TEST(AttentionTest, ARowDoesNotDependOnItsCompany) {
   }
 }
 
-// Expects equal bits for spans visited apart. Of the rows some see all of 4 spans, some only a
-// part, and some none of the later ones.
+// Expects equal bits for spans visited apart. Some rows see all of 4 spans, some see only a part of
+// these, and some see nothing of the later spans.
 void expect_spans_apart(KvType type, HeadLengths lengths, uint32_t rows, uint32_t window) {
   constexpr uint32_t kPositions = 1700;
   KvHead head = filled_head(type, lengths, kPositions, lengths.key);

@@ -68,14 +68,14 @@ struct Stream {
 struct Keys {
   const void* elements;
   uint32_t length;
-  float* unpacked;  // as the elements, where the format unpacks
+  float* unpacked;  // in the layout of `elements`, where the format unpacks
 };
 
 // The values of a page, as Format's elements [64 positions][stride].
 struct Values {
   const void* elements;
   uint32_t stride;
-  float* unpacked;  // as the elements, where the format unpacks
+  float* unpacked;  // in the layout of `elements`, where the format unpacks
 };
 
 inline float* at(float* p, size_t stride, int row, int vector) {
@@ -127,7 +127,8 @@ class Tiles {
   }
 
  private:
-  // Few rows have few chains of fma. If registers are left, a wider tile hides their latency.
+  // Returns a tile's width in vectors. Few rows have few chains of fma. If registers are left, a
+  // wider tile hides their latency.
   static constexpr int tile_width(int rows) { return kWidth == 1 && rows <= 2 ? 2 : kWidth; }
 
   template <int R>

@@ -115,7 +115,8 @@ TEST(KvStoreTest, AllLevelsWriteTheSameBytesAndOnlyTheirSlot) {
   }
 }
 
-// The bytes of a position lie where the layout says, padding is zero and other slots keep theirs.
+// The bytes of a position lie where the layout says, padding is zero, and other slots keep their
+// bytes.
 TEST(KvStoreTest, PaddingIsZeroAndOtherSlotsAreKept) {
   for (Isa isa : test_levels()) {
     KvHead head(KvType::kF16, 20, 64);
@@ -170,7 +171,8 @@ TEST(KvStoreTest, BlocksWithoutAScaleAndWithATinyOne) {
   }
 }
 
-// A key or a value that is not finite stays so when stored: else wrong results would look right.
+// A key or a value that is not finite is stored as not finite, since otherwise wrong results would
+// look right.
 TEST(KvStoreTest, NonFiniteElementsStayNonFinite) {
   for (Isa isa : test_levels()) {
     for (KvType type : types()) {

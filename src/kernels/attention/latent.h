@@ -2,7 +2,7 @@
 //
 // All heads share one key and one value a position. The key is the latent followed by the elements
 // that RoPE turned, D = key_length elements in all. The value is the key's first E = value_length
-// elements. So a page holds them once, position after position, D padded to 16:
+// elements. So a page holds only the keys, position after position, D padded to 16:
 //   T [64 positions][D]     q8_0: i8 [64][D], then f16 scale [64][ceil(D / 32)]
 // It takes kv_half_bytes(type, D) bytes; blocks, scales and codes of q8_0 are those of
 // kernels/attention/attention.h, and an element is code * scale, which f32 holds exactly.
@@ -63,7 +63,7 @@ constexpr size_t expand_value_at(uint32_t kv_lora_rank, uint32_t e, uint32_t i) 
 }
 
 struct ExpandArgs {
-  const std::byte* page;  // of latents
+  const std::byte* page;  // a page of latents
   uint32_t slots;         // expands [0, slots); slots behind may get any values
   uint32_t kv_lora_rank, rope_length, nope_length, value_length;
   const float *key, *value;  // the head's matrices

@@ -25,7 +25,7 @@ template <int kWidth>
 class LatentTiles {
  public:
   // Adds `count` elements of the keys (rows of 64 positions) to the scores of the positions up to
-  // `end`, or starts them. q [count / 16][rows][16]; scores [rows][64].
+  // `end`; if `first`, the scores start from 0. q [count / 16][rows][16]; scores [rows][64].
   static void score(uint32_t rows, const float* keys, uint32_t count, const float* q, uint32_t end,
                     bool first, float* scores) {
     kScore[rows - 1](keys, count, q, end, first, scores);

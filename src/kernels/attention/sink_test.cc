@@ -1,4 +1,5 @@
-// Sinks: rows with one more score than they see positions, which wins, loses or shares.
+// Sinks: each row has one score more than it sees positions. The sink is far above the other
+// scores, far below, or near them.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -39,8 +40,8 @@ TEST(SinkTest, AllLevelsGiveTheTruthInTheSameBits) {
   }
 }
 
-// The call has more rows than scratch holds at once. Sinks must be those of the rows in the call,
-// not in the block of rows.
+// The call has more rows than scratch holds at once. A row's sink must be taken by the row's index
+// in the call, not by its index in a block of rows.
 TEST(SinkTest, TheLargestCallAndHead) {
   for (KvType type : {KvType::kF32, KvType::kQ8_0}) {
     KvHead head = filled_head(type, kMaxHeadDim, 150, 5);
@@ -67,7 +68,8 @@ TEST(SinkTest, SpansVisitedApartGiveTheSameBits) {
   }
 }
 
-// A sink that is far below the scores changes no bit. A sink that is far above leaves nothing.
+// A sink that is far below the scores changes no bit. A sink that is far above them makes the
+// result 0.
 TEST(SinkTest, Ends) {
   for (KvType type : kSinkTypes) {
     KvHead head = filled_head(type, 48, 700, 3);

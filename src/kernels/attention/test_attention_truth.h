@@ -1,5 +1,5 @@
-// The true results of attention over made-up problems (test_attention_problem.h), for tests: its
-// definition in double, with bounds on the error of binary32.
+// The true results of attention over made-up problems (test_attention_problem.h), for tests:
+// attention by its definition, in double, with bounds on the error of binary32.
 #pragma once
 
 #include <vector>

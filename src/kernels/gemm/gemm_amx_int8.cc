@@ -14,8 +14,8 @@
 // are left to AVX-512, which is as fast with them; the results are the same to the bit.
 //
 // The limit: a block takes 16 cycles of the tile unit, which could do twice as much with a block of
-// 64. The sums' way through memory and the float part take three times that. So the most is about a
-// sixth of the unit's peak (half of it with halves of 16).
+// 64. The sums' way through memory and the float part take three times that. So a product reaches
+// about a sixth of the unit's peak at most, and half as much with halves of 16.
 #include <algorithm>
 #include <array>
 #include <cstring>

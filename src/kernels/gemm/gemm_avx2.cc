@@ -6,8 +6,8 @@
 //   6 bits: 2 * 63 * 127 = 16002, so two groups do
 //   8 bits: |w| times sign(a, w), 2 * 128 * 127 = 32512, so one group does
 // With many rows codes of 8 bits become int16 (vpmaddwd), so no sign is moved and no sum is
-// widened. That takes 4 instructions for 32 products: as many multiplications as before, and one
-// fewer of the others that share their ports. 4 bits take 2.
+// widened. That takes 4 instructions for 32 products: as many multiplications as with few rows, and
+// one fewer of the other instructions that share their ports. Codes of 4 bits take 2 instructions.
 #include "kernels/gemm/gemm_avx2-inl.h"
 
 namespace hearth {
@@ -55,7 +55,7 @@ struct Dots;
 template <>
 struct Dots<4> : OneRow {
   static constexpr int kAtOnce = 1;
-  __m256i a = _mm256_setzero_si256(), b = _mm256_setzero_si256();  // 16 bits
+  __m256i a = _mm256_setzero_si256(), b = _mm256_setzero_si256();  // sums of 16 bits
 
   static Codes prepare(const Codes (&c)[1]) { return c[0]; }
   static __m256i load(const std::byte* const (&x)[1], const int (&g)[1]) {

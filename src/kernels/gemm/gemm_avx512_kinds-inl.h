@@ -1,5 +1,5 @@
 // The registers of the AVX-512 and AMX kernels of the quantised pack kinds (gemm_kinds-inl.h), the
-// kinds that they unpack others to for many rows, and the prefetches of a tile.
+// kinds to which these kernels unpack other kinds for many rows, and the prefetches of a tile.
 #pragma once
 
 #include <cstring>
@@ -118,8 +118,8 @@ template <typename Kind>
 // kQ4_0 with scales in f32 0.97 to 1.0 times.
 using KindNibbles = Kind<FourBits<0>, FloatScales<1, true>>;
 
-// The kind that kernels unpack a kind to for many rows. If it is the kind itself, it is used in
-// place.
+// The kind to which kernels unpack `Kind` for many rows. A kind that would be unpacked to itself is
+// read in place.
 template <typename Kind>
 struct Unpacked : std::type_identity<KindBytes<8, 128, Kind::kHalves, Kind::kMin>> {};
 template <typename Codes, typename Scales>
@@ -136,8 +136,9 @@ template <typename Kind>
 constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
 template <typename Kind, typename... Some>
 constexpr bool kIsOneOf = (std::is_same_v<Kind, Some> || ...);
-// These kinds unpack from a number of rows on that schedules choose. Other kinds that are not used
-// in place unpack in every call of several tiles of rows, and have fewer tiles of their own.
+// Kernels unpack these kinds from a number of rows on that schedules choose. Kinds that are neither
+// these nor read in place are unpacked in every call of several tiles of rows, and have fewer sizes
+// of tiles that read packed codes.
 template <typename Kind>
 constexpr bool kUnpacksByRows = kIsOneOf<Kind, KindQ4_K, KindQ5_K, KindQ6_K>;
 template <typename Kind>

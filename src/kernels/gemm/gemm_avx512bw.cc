@@ -92,7 +92,7 @@ struct Dots;
 template <>
 struct Dots<4> : OneRow {
   static constexpr int kAtOnce = 1;
-  __m512i s = _mm512_setzero_si512();  // 16 bits
+  __m512i s = _mm512_setzero_si512();  // sums of 16 bits
 
   static Codes prepare(const Codes (&c)[1]) { return c[0]; }
   static __m512i load(const std::byte* const (&x)[1], const int (&g)[1]) {

@@ -162,8 +162,8 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
 }
 
 // Returns the piece of blocks [begin, end) of P panels, all in one super-block, and writes its
-// scales. Prefetches go `far` blocks further on in each panel. Behind the last block that the
-// caller reads of it, they go on in the next P panels.
+// scales. Prefetches go `far` blocks further on in each panel. After the last block that the caller
+// reads of a panel, they go on in the next P panels.
 template <typename Scales, int P>
 Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end, uint32_t far,
                    float* scales) {

@@ -5,8 +5,8 @@
 // one is nnnn << 4. For ttt = 0 (subnormals, and the lowest exponent) both are looked up by nnnn:
 //   upper = kFp8Upper[s ttt] | (ttt == 0 ? kFp8UpperSmall[nnnn] : 0)
 //   lower = nnnn << 4 ^ (ttt == 0 ? kFp8LowerSmall[nnnn] : 0)
-// A shuffle gives 0 for an index with its top bit set, which serves the case ttt > 0. It is exact
-// for all codes but NaN, which becomes 480: the scales of rows with NaN are NaN.
+// A shuffle gives 0 for an index with its top bit set, which serves the case ttt > 0. This decoding
+// is exact for all codes but NaN, which becomes 480: the scales of rows with NaN are NaN.
 #pragma once
 
 #include <array>

@@ -11,7 +11,8 @@
 //   1 row    8 bfdot or 8 bfmmla, for which BF16 would need 8 zips besides
 //   4 rows   32 bfdot or 16 bfmmla
 // FP8's decoder orders the elements at no cost, so FP8 has bfmmla only. BF16 with many rows has a
-// slice zipped once for all. Tiles of six rows, as with bfdot, leave the weights no registers.
+// slice zipped once for all. Tiles of six rows, which bfdot has, would leave no registers for the
+// weights.
 #include <arm_bf16.h>
 
 #include <algorithm>
@@ -81,8 +82,9 @@ struct Fp8Shape {
   static constexpr int kTileRows = 4;
 };
 
-// The elements of a register of codes lie in pairs, those of rows 0 to 3 twice. tbl brings the 4
-// elements of a row together while it joins their bytes.
+// A register of codes has two pairs of elements for each of 4 rows: first the first pairs of all
+// rows, then the second ones. tbl brings the 4 elements of a row together while it joins their
+// bytes.
 struct Fp8Decoder : Fp8Bytes {
   static constexpr uint8_t kOrder[2][16] = {
       {0, 16, 1, 17, 8, 24, 9, 25, 2, 18, 3, 19, 10, 26, 11, 27},

@@ -55,7 +55,8 @@ inline Floats load_i8(const std::byte* p) {
 namespace hearth {
 namespace {
 
-// The kind that `unpack_slice` unpacks a kind to. If it is the kind itself, it is used in place.
+// The kind to which `unpack_slice` unpacks `Kind`. A kind that would be unpacked to itself is read
+// in place.
 template <typename Kind>
 struct Unpacked
     : std::type_identity<KindBytes<Kind::kBits, Kind::kOffset, Kind::kHalves, Kind::kMin>> {};
@@ -200,7 +201,7 @@ template <typename Kind, int P, int R>
   }
 }
 
-// Prefetches the block that lies `ahead` bytes of codes behind b; nothing if that is 0.
+// Prefetches the block that lies `ahead` bytes of codes behind b; nothing if `ahead` is 0.
 template <typename Kind>
 inline void prefetch_block(const PanelView& w, uint32_t b, size_t ahead) {
   if (ahead == 0) return;

@@ -79,7 +79,7 @@ struct FourBits : CodesOfBits<4, Offset, 256, true> {
   static Codes group(const std::byte* codes, int g, NoTable) { return nibbles_of(codes, g); }
 };
 
-// The dot product has no form for five bits, and takes them for six.
+// Codes of five bits take the dot product for six bits, since there is none for five.
 template <int Offset>
 struct FiveBits : CodesOfBits<6, Offset, 320, true> {
   static Codes group(const std::byte* codes, int g, NoTable) {

@@ -16,7 +16,7 @@ constexpr size_t kPadding = 4096;
 float scale_value(Fill fill, std::mt19937& random) {
   std::uniform_real_distribution<float> around(-1.0f / 16, 1.0f / 16);
   if (fill == Fill::kRandom) return around(random);
-  // The first is denormal in f16, and the last two are near the greatest.
+  // The first number is denormal in f16, and the last two are near the greatest number of f16.
   static constexpr float kEnds[] = {0x1p-23f, -0x1p-15f, 0.0f, 1.0f, -0.5f, 60000.0f, -65504.0f};
   return kEnds[random() % std::size(kEnds)];
 }

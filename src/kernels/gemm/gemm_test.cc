@@ -161,7 +161,7 @@ TEST_P(GemmTest, SameBitsForEveryNumberOfRows) {
 }
 
 // Products around the least normal number may be flushed to zero, but then for every number of
-// rows. Scales keep other kinds from it.
+// rows. The scales of other kinds keep their products away from such numbers.
 TEST_P(GemmBf16Test, SameBitsWhereSumsAreSubnormal) {
   Problem p = make_problem(kind(), 5, 9, 0, 20, Fill::kRandom, 5);
   std::mt19937 random(5);
@@ -265,8 +265,8 @@ TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
   }
 }
 
-// A product whose K is cut, with more rows than kBranchRows. For so many rows at most a kernel
-// keeps the sums of a right branch (gemm_segments-inl.h).
+// The product's K is cut, and it has more rows than kBranchRows, the most for which a kernel keeps
+// the sums of a right branch (gemm_segments-inl.h).
 TEST_P(GemmTest, SegmentsOfManyRows) {
   Problem p = make_problem(kind(), 1, 3, 0, 260, Fill::kRandom, 17);
   Outputs sums = run(p, 260, {0, 1, 0, 3, {2}});

@@ -43,14 +43,14 @@ struct ScheduleEntry {
   uint32_t max_rows = 0;
   GemmSchedule schedule;
 
-  // Whether both are for the same product and rows.
+  // Whether this entry and `other` are for the same product and rows.
   bool is_case_of(const ScheduleEntry& other) const {
     return product == other.product && max_rows == other.max_rows;
   }
   bool operator==(const ScheduleEntry&) const = default;
 };
 
-// Adds those of `others` whose product has no entry yet.
+// Adds the entries of `others` whose product has no entry in `entries` yet.
 void add_unnamed(std::span<const ScheduleEntry> others, std::vector<ScheduleEntry>* entries);
 
 // Returns the line without its end.

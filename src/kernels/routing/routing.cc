@@ -130,7 +130,7 @@ void group_by_expert(const ExpertChoices& choices) {
   std::fill_n(choices.first, choices.experts + 1, 0u);
   for (uint32_t p = 0; p < pairs; ++p) ++choices.first[choices.chosen[p] + 1];
   for (uint32_t e = 0; e < choices.experts; ++e) choices.first[e + 1] += choices.first[e];
-  // first[e] counts up to the first[e + 1] of before, and is restored after the loop.
+  // The loop counts first[e] up to the old first[e + 1]. After the loop all of `first` is restored.
   for (uint32_t p = 0; p < pairs; ++p) {
     choices.place[p] = choices.first[choices.chosen[p]]++;
     choices.row[choices.place[p]] = p / choices.used;

@@ -76,14 +76,14 @@ TEST(Routing, ChoosesTheLowerOfEqualScores) {
   EXPECT_EQ(choose(rule, {1, 1, 1, 1, 1, 1}).experts, (Experts{0, 1, 2}));
 }
 
-// One group has the best expert, and another the best sum of two.
+// One group has the best expert, and another group the best sum of two experts.
 TEST(Routing, GroupsAreAsGoodAsTheirBestOrTheirBestTwo) {
   const std::vector<float> logits = {4, -9, -9, 1.5f, 1.4f, -9};
   RouterRule rule{.experts = 6, .used = 1, .groups = 2, .groups_used = 1};
   EXPECT_EQ(choose(rule, logits).experts, Experts{0});
   rule.gating = Gating::kSigmoid;
   EXPECT_EQ(choose(rule, logits).experts, Experts{3});
-  // A group of one expert has no second.
+  // A group of one expert has no second expert.
   rule.groups = 6;
   EXPECT_EQ(choose(rule, logits).experts, Experts{0});
 }

@@ -11,7 +11,7 @@ struct AddVectorsArgs {
   const float* b;
   const float* c;  // or null
   uint32_t n;
-  float* out;  // may be any of them
+  float* out;  // may be a, b or c
 };
 
 // A weighted sum of vectors in the order of a stack machine, with one step a term. A step pushes
