@@ -16,7 +16,7 @@
 namespace hearth {
 
 uint32_t StreamRule::step() const {
-  // With longer steps, the rest of a prompt would cost the cores more than a pass over it would.
+  // If steps were longer, the rest of a prompt would cost the cores more than a pass over it would.
   constexpr uint32_t kMaxPages = 8;
   return std::clamp(threshold / kPagePositions, 1U, kMaxPages) * kPagePositions;
 }

@@ -118,7 +118,7 @@ TEST(AlibiTest, ResultsDependOnDistancesOnly) {
   }
 }
 
-// With a steep slope, the result of a row is the value at its own position.
+// The result of a row with a steep slope is the value at its own position.
 TEST(AlibiTest, FarPositionsFade) {
   KvHead head = filled_head(KvType::kF32, 16, 500, 11);
   Queries queries(2, 16, 12);

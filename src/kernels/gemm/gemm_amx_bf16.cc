@@ -311,8 +311,8 @@ template <int P, int R>
   const std::byte* a = bytes_at(g, 0, g.block0);
   const std::byte* w = weights_at(g, panel, g.block0);
   const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
-  // After the last block of these panels, the prefetches go on with the first block of the next
-  // panels.
+  // The prefetches that would go beyond the last block of these panels go on with the first block
+  // of the next panels.
   const std::byte* later = w + P * w_stride - kTileBytes * (g.stream1 - g.stream0);
   float* out = g.out + size_t{kPanelRows} * panel;
   __m512 acc[P][R];
