@@ -34,7 +34,7 @@ void add_compare_option(CLI::App& verb, BenchArgs* args) {
                              ->expected(2, kMaxSeries)
                              ->type_name("FILE FILE...");
   for (CLI::Option* other : others) {
-    // An option that needs another is excluded through that one.
+    // An option that needs another option is excluded where the needed option is.
     if (!other->get_needs().empty()) continue;
     if (other != verb.get_help_ptr() && other != verb.get_help_all_ptr()) compare->excludes(other);
   }

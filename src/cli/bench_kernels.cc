@@ -56,8 +56,8 @@ Placement place(const BenchSession& session, uint32_t threads) {
   return placement;
 }
 
-// Returns the numbers of threads to measure: those of the options, else one, and two if there are
-// as many.
+// Returns the numbers of threads to measure: those of the options, else one thread, and also two
+// threads if the machine has as many.
 std::vector<uint32_t> thread_counts(const BenchSession& session) {
   if (!session.args.threads.empty()) return session.args.threads;
   if (default_thread_count(session.machine) < 2) return {1};
@@ -141,7 +141,7 @@ void measure_kernels(BenchSession& session, Contenders& contenders) {
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](std::string_view doing) { progress.update(++done, doing); };
   for (const Placement& placement : placements) {
-    // The progress line is wiped, since lines may follow that stay.
+    // The progress line is wiped, since permanent lines may follow.
     progress.finish();
     if (!session.interrupted()) measure_team(session, shapes, placement, contenders, hooks);
   }

@@ -61,7 +61,8 @@ CLI::Option* add_team_options(CLI::App& verb, BenchArgs* args, const std::string
 // Adds -o and --json.
 void add_forms(CLI::App& verb, BenchArgs* args);
 
-// Returns whether the output form is charts; write charts of a comparison, or of a report in JSON.
+// draws_charts() returns whether the output form is charts. write_charts() writes charts of a
+// comparison, or of a report in JSON.
 bool draws_charts(const BenchArgs& args);
 void write_charts(const BenchArgs& args, const Comparison& comparison);
 void write_charts(const BenchArgs& args, const std::string& report);

@@ -17,11 +17,12 @@ struct GivenWords {
   Configuration configuration;
 };
 
-// Returns words for configured options that the command line leaves open; `verb` has parsed that.
+// Returns words for configured options that the command line leaves open. `verb` has parsed the
+// command line.
 std::vector<std::string> configured_words(const CLI::App& verb, const ConfiguredOptions& options);
 
 // Returns where a configured option that `sentence` names was set: the file or the variable; empty
-// where it names none.
+// where the sentence names no such option.
 std::string configured_source(const std::string& sentence, const ConfiguredOptions& options);
 
 }  // namespace hearth

@@ -45,7 +45,8 @@ TEST(DescribeModel, ReadsWhatTheFileSays) {
   EXPECT_EQ(model.types[1].bytes, 18u);
 }
 
-// A tensor of a type that is not read, among those from which the model's makers read factors.
+// The type of "rope_freqs.weight", from which the model's makers read factors, may be one that this
+// program does not read.
 TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
   TestSource source = made_source({.architecture = "llama"});
   source.add("rope_freqs.weight", {8});

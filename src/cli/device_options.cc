@@ -99,7 +99,7 @@ SetupOptions setup_options(const Machine& machine, const DeviceArgs& args, const
   setup.pools.where.threads = own.threads;
   setup.pools.where.nodes = own.nodes;
   setup.pools.where.pus = own.pus;
-  // Options that split an engine imply a single engine.
+  // Options that split an engine (a plan, shards, groups) need a single pool with one engine.
   bool cut = own.plan || own.shards != 0 || own.prefill_groups != 0;
   if (args.pools == "nodes") {
     setup.pools.split = PoolSplit::kNodes;

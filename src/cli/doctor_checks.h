@@ -24,7 +24,7 @@ std::optional<uint64_t> free_disk_bytes(const std::string& folder);
 
 Finding check_stores(const std::vector<LocalModel>& models, bool all);
 
-// Checks stored tuning results; `machine` has the fields by which this machine's are found.
+// Checks stored tuning results; `machine` has the fields by which this machine's results are found.
 Finding check_tuned(const std::vector<TunedStore::Entry>& entries, const TunedFields& machine,
                     bool all);
 

@@ -1,5 +1,5 @@
-// Opens a model for embeddings, or a reranker, for the verbs that use one: its options, the
-// settings that follow from them and the file before a weight is read, and the devices that
+// Opens a model for embeddings, or a reranker, for the verbs that use one: declares its options,
+// derives settings from options and file before a weight is read, and loads the devices that
 // compute.
 //
 // Errors: those of the parts (kUsage, kFile, kUnsupported, kResource).
@@ -26,8 +26,8 @@ struct EmbedModelArgs {
   DeviceArgs devices;
   EngineArgs engine;
 };
-// Add --pooling, --no-normalize, --batch, --pre and the options of devices and engines; the verb
-// adds MODEL itself.
+// add_pooling() adds --pooling. add_embed_model_options() adds --no-normalize, --batch, --pre and
+// the options of devices and engines, too; the verb adds MODEL itself.
 void add_pooling(CLI::App& verb, std::optional<std::string>* pooling);
 void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args);
 

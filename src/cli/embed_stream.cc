@@ -151,7 +151,7 @@ bool Stream::write_ready(std::chrono::milliseconds wait) {
         break;
     }
     if (front->outcome->error && front->outcome->error->code() == ErrorCode::kBusy) {
-      // Its device failed, or no other had room, so the text is submitted again.
+      // The text's device failed, or no other device had room, so the text is submitted again.
       front->outcome.reset();
       if (!submit(front)) break;
       continue;

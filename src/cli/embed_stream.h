@@ -33,9 +33,9 @@ struct StreamTotals {
   bool interrupted = false;
 };
 
-// Makes the query of a text for devices; `no_tokens` says why there is none where a text has no
-// tokens. Throws (kRequest), naming `place`, where the text is longer than the context and is not
-// to be cut.
+// Makes the query of a text for devices. If the text has no tokens, there is no query, and
+// `no_tokens` says why. Throws (kRequest), naming `place`, where the text is longer than the
+// context and is not to be cut.
 struct StreamQuery {
   EmbedQuery query;
   size_t whole = 0;  // the text's tokens before it was cut

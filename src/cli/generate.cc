@@ -88,8 +88,8 @@ class Batch {
     uint32_t left;  // unfinished choices
   };
 
-  // Submits prompts, as many as the service accepts for certain: all choices of those under way may
-  // have to wait.
+  // Submits as many prompts as the service accepts for certain, even if all choices of all
+  // submitted prompts have to wait.
   void submit() {
     for (; next_ < prompts_.size() && jobs_.size() < max_jobs_; ++next_) {
       Request one = request_;

@@ -15,7 +15,8 @@ namespace {
 // A verb with at most this many options, help included, has no headings.
 constexpr size_t kMaxUngrouped = 11;
 
-// Options under one heading. A group of a verb is stronger than one of all verbs (`verb` empty).
+// Options under one heading. A group of one verb has precedence over a group of all verbs (`verb`
+// empty).
 struct OptionGroup {
   std::string_view name;
   std::string_view verb;

@@ -1,6 +1,6 @@
 // The layout of help pages: the named groups that options stand in, and how the parser writes a
-// line. Combinations of options are not listed there: one that cannot be is refused by a sentence
-// that names both options.
+// line. Help pages do not list which options exclude each other: the error about two such options
+// names both.
 #pragma once
 
 #include <string>

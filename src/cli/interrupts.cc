@@ -3,8 +3,8 @@
 namespace hearth {
 namespace {
 
-// The handler of the first SIGINT: it restores the default action, and that the handler is gone
-// tells that a signal came.
+// The handler of the first SIGINT restores the default action. A signal came if this handler is no
+// longer set.
 void become_usual(int) { std::signal(SIGINT, SIG_DFL); }
 
 }  // namespace

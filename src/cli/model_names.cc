@@ -50,7 +50,8 @@ NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>
   return {.path = model->path, .name = model->name};
 }
 
-// Returns whether the name has a revision or a file, which must be asked for by that name.
+// Returns whether the name states a revision or a file, so that only the model of that full name
+// will do.
 bool names_revision(const std::optional<HubName>& hub) {
   return hub && (hub->revision != "main" || !hub->file.empty());
 }

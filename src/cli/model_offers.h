@@ -25,7 +25,7 @@ struct OfferSetting {
   const Machine& machine;
   std::shared_ptr<StepTurns> turns;
   std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
-  // Whether a model that find_offers() does not read has queues, and was asked for.
+  // Whether a model that embeds or ranks was asked for that find_offers() does not read.
   bool queues_apart = false;
 };
 
@@ -41,8 +41,8 @@ struct KnownHeader {
 };
 using KnownHeaders = std::map<std::string, KnownHeader>;  // by OfferedModel::made_of
 
-// Finds the models. Reads every file's header, except those in `known`, to which the others are
-// added. A model that was named and cannot be served is an error (kUsage, kFile and those of the
+// Finds the models. Reads the headers of all files that are not in `known`, and adds these headers
+// to it. A model that was named and cannot be served is an error (kUsage, kFile and those of the
 // readers), and so are two with one name; a model that was merely found is then left out, with a
 // note.
 std::vector<OfferedModel> find_offers(const OfferSetting& setting,

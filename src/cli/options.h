@@ -77,7 +77,8 @@ struct PromptGpuArgs {
   uint64_t memory = 0;
   std::optional<uint32_t> layers, experts;
 };
-// Add --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts; the second also --gpu itself.
+// Both add --gpu-rows, --gpu-memory, --gpu-layers and --gpu-experts; add_gpu_options() also adds
+// --gpu itself.
 std::vector<CLI::Option*> add_gpu_plan_options(CLI::App& verb, PromptGpuArgs* args);
 void add_gpu_options(CLI::App& verb, PromptGpuArgs* args);
 // Adds the option for the bytes of kept recurrent states; 0: none are kept.

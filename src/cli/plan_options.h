@@ -38,8 +38,8 @@ CLI::Option* add_threads(CLI::App& verb, PlanArgs* args);
 // Adds the options of a plan, except --threads, which is the verb's option `threads`.
 void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads);
 
-// Sets an engine's options for `machine`. Throws (kUsage) for a node or CPU that it lacks and a
-// file with a plan for another machine, and what reading that file throws.
+// Sets an engine's options for `machine`. Throws (kUsage) for a node or CPU that the machine lacks
+// and for a plan of another machine, and the errors of reading the plan's file.
 void set_plan(const Machine& machine, const PlanArgs& args, EngineOptions* options);
 
 // Returns the numbers of a list such as "0-3,8". Throws (kUsage), naming `option`.

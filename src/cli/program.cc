@@ -128,8 +128,8 @@ size_t verb_place(const std::vector<std::string>& words) {
   return words[0] == "--config" ? 2 : words[0].starts_with("--config=") ? 1 : 0;
 }
 
-// Returns an error about a word of another program, where the parser reported another fault, as for
-// `-ngl 99`.
+// Returns an error about an option of another program; "" where there is none among the words. The
+// parser may report such a word as a different fault, as for `-ngl 99`.
 std::string foreign_sentence(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* verb = chosen_verb(program);
   for (const std::string& word : words) {
@@ -148,8 +148,8 @@ std::string page_of(CLI::App& program, bool all) {
   return help_page(program.help(), columns, all, verb == nullptr ? "" : verb->get_name());
 }
 
-// Parses the words. Returns the exit status where they are complete: help, or an error; none where
-// there is an action, or an option is missing that a configuration may set.
+// Parses the words. Returns the exit status where nothing is left to do, after help or an error.
+// Returns none where there is an action, or an option is missing that a configuration may set.
 std::optional<int> parse(Program* program, std::vector<std::string> words) {
   auto is_all = [](const std::string& word) { return word == kHelpAll; };
   const bool all = std::ranges::any_of(words, is_all);

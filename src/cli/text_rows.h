@@ -45,7 +45,7 @@ class FileLines {
   Got read_more(std::chrono::milliseconds wait);
 
   std::string name_, buffer_;
-  size_t begin_ = 0, searched_ = 0;  // of unread bytes; of those not searched for '\n'
+  size_t begin_ = 0, searched_ = 0;  // starts of unread bytes, of bytes not yet searched for '\n'
   int fd_ = -1;
   bool ended_ = false;
   uint64_t line_ = 0, bytes_read_ = 0, file_bytes_ = 0;

@@ -39,7 +39,7 @@ class Cores {
     return seconds + sum / asked * whole;
   }
   double last_token(uint32_t depth) const { return step(Phase::kDecode, 1, depth); }
-  // A token of decoding where this part of the memory's rates is left for it.
+  // Returns the cost of decoding a token where decoding gets the part `left` of the memory's rates.
   StepCost decode(uint32_t depth, double left) const {
     BandwidthTable table = table_;
     for (std::vector<double>& rates : table.read) {
@@ -125,8 +125,8 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
   return all;
 }
 
-// Returns what decoding and a pass lose, where copies always take the whole link's rate of the
-// host's memory, and decoding the rate at which it reads by itself.
+// Returns the rates of decoding and of a pass, alone and beside each other. Copies are assumed to
+// take the link's whole rate from the host's memory, and decoding the rate at which it reads alone.
 GpuPrediction::Beside beside_of(const GpuPrediction& prediction, const PassTarget& target,
                                 const MeasuredAccelerator& gpu, const Cores& cores,
                                 uint32_t depth) {

@@ -48,7 +48,7 @@ struct GpuPrediction {
 struct GpuPredictArgs {
   MeasuredAccelerator gpu;
   StreamPlanOptions plan = {};
-  uint32_t depth = 512;  // positions that decoding beside a pass finds
+  uint32_t depth = 512;  // positions in the cache for decoding beside a pass
 };
 
 // Throws Error where the model cannot be streamed, or does not fit.

@@ -102,7 +102,7 @@ std::string plan_words(const Plan& plan) {
 }
 
 std::string doubt_text(const TuneDoubt& doubt, const char* what) {
-  // The share of CPU time from which on other programs are named as the reason.
+  // The least share of CPU time, taken by other programs or the host, that is named as a reason.
   constexpr double kMuch = 0.02;
   if (doubt.open.count == 0) return {};
   std::string why;

@@ -41,9 +41,9 @@ uint64_t settled_piece(uint64_t bytes) {
   return std::clamp(bytes, kMinPiece, kLargestPiece) / kMinPiece * kMinPiece;
 }
 
-// Returns tokens a second times bytes of the file, which is nearly the same for all types of a
-// model: predicted for the file that would be taken, from the bytes of weights that it reads for a
-// token and this machine's bandwidth. None where its header is not sufficient.
+// Returns tokens a second times bytes of the file, a product that is nearly the same for all types
+// of a model. It is predicted for the file that would be taken, from the bytes of weights read for
+// a token and this machine's bandwidth. None where the file's header is not sufficient.
 std::optional<double> rate_by_bytes(const StorePlaces& places, const HubName& name,
                                     const ListedRepo& repo, const HubOptions& options,
                                     const std::atomic<bool>& stop) {

@@ -49,7 +49,7 @@ OpenedModel open_shape(const TuneArgs& args) {
   return open_named_model(args.model, {}, args.verbose, TokenizerUse::kNone, ModelUse::kShape);
 }
 
-// Prints the result; returns the exit status. `kernels`: these were tuned, too.
+// Prints the result; returns the exit status. `kernels`: whether kernels were tuned, too.
 int print_tuned(const TuneArgs& args, const TuningResult& result, bool kernels) {
   if (args.json) {
     write_stdout(outcomes_json(result, kernels));
