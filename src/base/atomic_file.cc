@@ -63,7 +63,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     open_beside(exists ? status.st_mode & kPermissions : kUsualMode);
   }
   if (fd_ < 0) fail_to_write(errno);
-  // The umask applies to new files only. It does not matter where a file system has no modes.
+  // The umask applies to new files only. A failure does not matter: some file systems have no
+  // modes.
   if (exists && !direct_) ::fchmod(fd_, status.st_mode & kPermissions);
 }
 
@@ -72,8 +73,9 @@ std::string AtomicFile::folder() const {
   return slash == std::string::npos ? "." : target_.substr(0, slash + 1);
 }
 
-// Opens a file without a name, which vanishes however the process ends, or else a named one: not
-// every file system can do that, and naming it later needs /proc.
+// Opens a file without a name, which vanishes however the process ends. Opens a named file where
+// the file system cannot do that, or where /proc, which is needed to name the file later, is
+// missing.
 void AtomicFile::open_beside(mode_t mode) {
   temporary_ = fmt::format("{}.{}.tmp", target_, ::getpid());
   if (::access("/proc/self/fd", X_OK) == 0) {

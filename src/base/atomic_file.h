@@ -32,8 +32,8 @@ class AtomicFile {
   // Throws where the place is a device or a pipe.
   void require_seekable() const;
   void commit();
-  // Does the same, and returns once the contents and the name are on the disk. Not for a device or
-  // a pipe.
+  // Commits as commit() does, and returns once the contents and the name are on the disk. Not for a
+  // device or a pipe.
   void commit_to_disk();
 
  private:

@@ -47,9 +47,9 @@ class SigpipeHeld {
   bool was_pending_;
 };
 
-// A write that would wait fails with EAGAIN instead, as far as the kernel can say so beforehand: a
-// pipe that has room may lose it to another writer where the kernel knows no RWF_NOWAIT for pipes
-// (before Linux 6.4).
+// Writes some of the text. A write that would wait fails with EAGAIN instead. Before Linux 6.4,
+// which brought RWF_NOWAIT for pipes, a write to a pipe may still wait if another writer takes the
+// room first.
 ssize_t write_some(int fd, mode_t mode, std::string_view text) {
   if (S_ISSOCK(mode)) return send(fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (S_ISREG(mode)) return ::write(fd, text.data(), text.size());

@@ -47,7 +47,7 @@ struct BandwidthTable {
 struct BandwidthOptions {
   uint32_t passes = 5;
   bool contention = true;           // whether to measure Contention, too
-  double contention_seconds = 15;   // the most for that, beside the needed patterns
+  double contention_seconds = 15;   // the most for patterns that are not needed
   uint64_t max_bytes = UINT64_MAX;  // of a buffer; for tests
   // Called after every rate (of a pair of nodes or of a pattern): `done` of `total` are known.
   std::function<void(uint32_t done, uint32_t total)> report = [](uint32_t, uint32_t) {};

@@ -96,8 +96,8 @@ class TableReader {
     if (!found->value.IsBool()) refuse(fmt::format("'{}' is neither true nor false", key));
     return found->value.GetBool();
   }
-  // Returns the time that patterns had. Files of an earlier release lack it: then it is half of the
-  // usual time, so that usual budgets measure again.
+  // Returns the time that was allowed for patterns. Files of an earlier release do not state it.
+  // For them it is half of the usual time, so that usual budgets measure again.
   double seconds(const JsonValue& object) const {
     constexpr double kUnknown = 7.5;
     if (!object.HasMember("seconds")) return kUnknown;

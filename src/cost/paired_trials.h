@@ -7,8 +7,8 @@
 // that, or if `max_pairs` pairs have not decided.
 //
 // The verdict is 95 % sure. An interval that is looked at repeatedly errs more often than one look
-// does. So it is looked at with kMinPairs pairs and at each doubling: four times with 64 pairs.
-// It is one of 97.5 %, so that all four err to one side in 5 % at most.
+// does. So it is looked at with kMinPairs pairs and at each doubling: four times with 64 pairs. The
+// interval is one of 97.5 %, so that all four err to one side in 5 % at most.
 #pragma once
 
 #include <cstdint>

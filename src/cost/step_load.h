@@ -1,5 +1,5 @@
-// Spreads what the ops of a step make groups read and compute over the nodes of a machine, by the
-// rules that cost/cost_model.h gives.
+// Finds which nodes of a machine read and compute how much in the ops of a step, by the rules of
+// cost/cost_model.h.
 #pragma once
 
 #include <array>
@@ -42,8 +42,8 @@ class ReadRates {
   const BandwidthTable& table_;
   std::vector<uint32_t> threads_, memories_;
   std::vector<bool> measured_;
-  // [node]: the parts of B_ij that the threads at work read, that one alone reads, and that as many
-  // as read most do.
+  // [node]: parts of B_ij. fill_: what the threads at work read together; alone_: what one thread
+  // alone reads; most_: what the number of threads reads that reads most.
   std::vector<double> fill_, alone_, most_;
 };
 

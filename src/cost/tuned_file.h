@@ -125,7 +125,7 @@ struct TunedJoint {
 
 struct TunedProduct {
   ScheduleEntry entry;  // with an empty schedule where the default stays
-  TimeRatio cost;       // as a part of the time as set by hand
+  TimeRatio cost;       // as a part of the time by the default schedule
   uint32_t trials = 0;
   bool operator==(const TunedProduct&) const = default;
 };
@@ -172,8 +172,8 @@ ScheduleTable tuned_schedules(const Tuned& tuned);
 // for other rows, since the joint effect of the schedules is not known there.
 ScheduleTable timed_schedules(const Tuned& tuned);
 
-// Returns the schedules for such a processor, in the form of those that are part of the program. It
-// has the places of attention, but not its tasks. Throws (kUsage) where no schedule gains.
+// Returns the schedules for such a processor, in the form of those that are part of the program.
+// The result has attention's places, but not its tasks. Throws (kUsage) where no schedule gains.
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
 
 // Returns the product with this shape and number of rows, or null.
