@@ -125,8 +125,8 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
   return all;
 }
 
-// Returns the rates of decoding and of a pass, alone and beside each other. Copies are assumed to
-// take the link's whole rate from the host's memory, and decoding the rate at which it reads alone.
+// Returns how fast decoding and a pass are, alone and beside each other. Copies are assumed to take
+// the link's whole rate from the host's memory, and decoding the rate at which it reads alone.
 GpuPrediction::Beside beside_of(const GpuPrediction& prediction, const PassTarget& target,
                                 const MeasuredAccelerator& gpu, const Cores& cores,
                                 uint32_t depth) {

@@ -12,7 +12,8 @@ namespace hearth {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
-// A removal gains something from here on: sums in another order differ by less.
+// The least part of the cost that a removal must save to count as a gain. Summing in another order
+// changes a cost by less.
 constexpr double kCutGain = 1e-9;
 constexpr double kTie = 1e-3;
 
@@ -44,7 +45,8 @@ class Search {
   }
 
  private:
-  // Groups are a set of sets: their order changes nothing but which part is whose.
+  // The groups of a plan as a set. Their order does not count, since it only decides which group
+  // gets which part.
   using Key = std::set<std::pair<uint32_t, std::vector<uint32_t>>>;
   struct Patience {
     double best = kUnknown;
@@ -64,7 +66,7 @@ class Search {
     return {plan.group_count(), static_cast<uint32_t>(nodes.size()), plan.worker_count()};
   }
 
-  // Returns the plan's cost; kUnknown where nobody asks any more.
+  // Returns the plan's cost; kUnknown where the plan's class has run out of patience.
   double cost_of(const Plan& plan) {
     Key key = key_of(plan);
     if (auto known = costs_.find(key); known != costs_.end()) return known->second;
@@ -85,7 +87,7 @@ class Search {
     return cost;
   }
 
-  // Keeps the cheapest, one of those that are tied.
+  // Keeps the cheapest plans, and only one of tied plans.
   void merge_ties() {
     std::map<Class, double> last;  // cost of the last one that was kept
     std::vector<PlanTrial> kept;
@@ -108,7 +110,8 @@ class Search {
     return best;
   }
 
-  // Removes one of the like children of every site, and goes on from what gained.
+  // Removes one of the like children of a site, for each site in turn. Where that gains, further
+  // removals start from the new tree.
   void remove(const TopoTree& tree, double cost) {
     for (const TopoTree::Site& site : tree.sites()) {
       std::optional<TopoTree> fewer = tree.remove(site, 1);
@@ -133,7 +136,7 @@ class Search {
 
 PlanSearchResult search_plans(const Machine& machine, const PlanSpace& space, const PlanCost& cost,
                               const PlanSearchOptions& options) {
-  Placement ones;  // the first of every core's
+  Placement ones;  // the first seat of every core
   std::set<uint32_t> cores;
   for (const Seat& seat : space.placement.seats) {
     if (cores.insert(seat.core).second) ones.seats.push_back(seat);

@@ -15,7 +15,7 @@
 //     plans of it in a row that were no better than its best. (The paper's classes do not tell
 //     numbers of threads apart. Here, a fourth at rest is still tried if an eighth was no better.)
 // It returns one of several plans of a class whose costs are the same to one part in a thousand.
-// They differ only in a guess that the tree makes, and the costs know nothing of it.
+// They differ only in a guess that the tree makes, and no cost depends on that guess.
 #pragma once
 
 #include <cstdint>

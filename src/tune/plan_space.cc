@@ -86,8 +86,8 @@ class Dealer {
     return true;
   }
 
-  // Returns the end of the only group on shard s, which is its first; 0 where others stand in
-  // between.
+  // Returns the end of the shards of the group whose first shard is s, where no other group stands
+  // on them; else 0.
   uint32_t end_of(uint32_t s) const {
     const uint32_t g = on_[s][0], end = groups_[g].shards.back() + 1;
     for (uint32_t between = s; between < end; ++between) {
@@ -117,7 +117,7 @@ uint32_t PlanSpace::max_groups_of_all() const {
   return std::accumulate(max_groups.begin(), max_groups.end(), 0u);
 }
 
-// Returns the partition without cores that are too many.
+// Returns the partition without the cores that exceed max_cores.
 TopoTree::Partition PlanSpace::spared(const TopoTree::Partition& partition) const {
   std::map<uint32_t, uint32_t> core_of;  // by PU
   for (const Seat& seat : placement.seats) core_of.emplace(seat.pu, seat.core);

@@ -89,7 +89,7 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
     return plan != first_.of(phase) && find_trial(*tuned, plan) == nullptr;
   };
   const auto news = std::ranges::count_if(candidates, is_new, &PlanTrial::plan);
-  // The last candidate is the best plan of the others with the other GroupSync.
+  // The last candidate is the best plan so far, but with the other GroupSync.
   const size_t all = candidates.size() + 1;
   TuneProgress progress{phase_name(phase), "plan", 0, static_cast<uint32_t>(news + 1), 0, most};
   *whole = true;

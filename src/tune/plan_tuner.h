@@ -44,7 +44,7 @@ class PlanTuner {
 
   // Measures the candidates that have no trials in `tuned`, by at most `most` pairs each, and adds
   // their trials and the chosen plan's result to it. Returns the best plan of those that were
-  // measured. `*whole` is false where the tuner was stopped before all were.
+  // measured. `*whole` is false where the tuner was stopped before it had measured all.
   Plan tune(Phase phase, const std::vector<PlanTrial>& candidates, uint32_t most, Tuned* tuned,
             bool* whole);
 

@@ -237,7 +237,7 @@ class ScheduleSearch::Run {
 
   void tune_finely() {
     tune(best_);
-    // Other tiles and dealings are then tried with the values that are best so far.
+    // Other tiles and other dealings of K are then tried with the values that are best so far.
     const Point first = best_;
     for (Dimension d : {kTile, kParts}) {
       for (uint8_t index = 0; index < space_.sizes()[d] && !fixed[d]; ++index) {
@@ -344,8 +344,8 @@ class ScheduleSearch::Run {
     }
   }
 
-  // The fine tuning under one dealing: all values of a dimension, one dimension after the other,
-  // until none gains.
+  // Tunes finely from a point, whose tile and dealing of K stay: tries all values of a dimension,
+  // one dimension after the other, until none gains.
   void tune(Point point) {
     constexpr Dimension kOrder[] = {kPanels, kPrefetch, kRows, kSlice, kUnpack};
     const auto sizes = space_.sizes();

@@ -214,7 +214,7 @@ TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
   ScheduleSearch search;
   const ScheduleSpace space = space_of(kProduct, 512, 2);
   for (int i = 0; i < 3; ++i) search.search(space, {}, smooth_cost);
-  // Another slice and dealing are far better now, but they are no longer searched.
+  // Another slice and another dealing of K are far better now, but they are no longer searched.
   auto moved = [](const GemmSchedule& s) {
     return smooth_cost(s) + (s.slice == 32 && s.k_parts == 2 ? 10 : 0);
   };
@@ -411,8 +411,8 @@ constexpr GemmSchedule kStart{.tile_panels = 1,
 TEST(ScheduleSearch, EndsNearTheBestOnARecordedMachine) {
   const Replay all = replay(kStart);
   EXPECT_EQ(all.over_best.size(), 40u) << "4 matrices, 2 types, 5 numbers of rows";
-  // Equal schedules were recorded up to 4 % apart, so the least of a cell is partly luck: a few
-  // cells may end further from it than 3 %.
+  // Equal schedules were recorded up to 4 % apart, so the least time of a cell is partly luck. In a
+  // few cells the search may end further than 3 % from the least time.
   size_t near = 0;
   for (double ratio : all.over_best) {
     if (ratio <= 1.03) ++near;

@@ -3,10 +3,10 @@
 //
 // It takes one product after the other, in the numbers of rows that the cases have. The search
 // (schedule_search.h) times candidates on the threads that share the product, over rotated copies
-// of a matrix of its shape. Its result is compared with the schedule by hand in pairs of trials. It
-// takes that one's place where it saves 1 % or more at 95 % confidence (PairedTrials). At last
-// whole steps are timed in turns with all results and without. Where steps of so many rows got no
-// faster, their products are computed as by hand again.
+// of a matrix of its shape. The search's result is compared with the schedule by hand in pairs of
+// trials. It replaces the schedule by hand where it saves 1 % or more at 95 % confidence
+// (PairedTrials). At last whole steps are timed in turns with all results and without. Where steps
+// of so many rows got no faster, their products are computed as by hand again.
 //
 // Tiles that never won in enough earlier searches are not tried (tune/tile_window.h). Searches of
 // other products and other models count, too.
@@ -18,8 +18,9 @@
 // choose it, and it stays only where it gains in all of them.
 //
 // Every measurement is added to `Tuned`, and `save` is called product by product and step by step.
-// An interrupted tuner loses only the one that it was at, and the next tuner goes on behind it.
-// When tune() returns or throws, the engine has the schedules that it had before.
+// An interrupted tuner loses only the product or step that it was measuring, and the next tuner
+// goes on behind it. When tune() returns or throws, the engine has the schedules that it had
+// before.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ struct ProductCase {
 };
 
 // Adds the winners of a tuning on this machine with these kernels to `window`, under all plans. A
-// product that kept its default schedule counts as won by that.
+// product that kept its default schedule counts as won by that schedule.
 void add_winners(const Tuned& tuned, const Kernels& kernels, TileWindow* window);
 
 // Returns all products of both graphs, with the rows that they have in steps of the cases

@@ -25,8 +25,8 @@ StepCase step_case(Phase phase, uint32_t size, uint32_t prompt_rows);
 std::vector<StepCase> step_cases(const TuneCases& cases, const EnginePlan& plan);
 
 // Gives all products of `one` their default schedules again. Other steps may share some of these
-// products, as steps with experts do. They no longer count as timed, even if they belong to other
-// cases. Returns whether there were any.
+// products, as steps with experts do. These steps no longer count as timed, even if they belong to
+// other cases. Returns whether there were such steps.
 bool reset_step(const StepCase& one, uint32_t prompt_rows, Tuned* tuned);
 
 }  // namespace hearth

@@ -124,7 +124,7 @@ std::vector<TopoTree::Site> TopoTree::sites() const {
 }
 
 // Replaces the like children, in every node of the site, by the nodes that `decide` makes of them.
-// The new ones stand in the place of the first. Returns whether there were any.
+// The new nodes stand in the place of the first. Returns whether anything was replaced.
 bool TopoTree::transform(Node* node, uint32_t depth, const Site& site, Decide decide, uint32_t n,
                          uint32_t stride) {
   if (depth + 1 < site.depth) {

@@ -38,7 +38,7 @@ TEST(TopoTree, FortyEightCoresHave2874GroupedTrees) {
   EXPECT_EQ(grouped_trees(plain(48), 100).size(), 100u) << "no more than were asked for";
 }
 
-// Cores form one group, one group each, or groups of n at a stride: that many partitions.
+// Cores form one group, one group each, or groups of n at a stride. There are 36 such partitions.
 TEST(TopoTree, FortyEightCoresHave36PartitionsByOneGrouping) {
   const TopoTree tree = plain(48);
   std::set<Sets> found;

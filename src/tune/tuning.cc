@@ -27,7 +27,7 @@ constexpr double kPairsPart = 0.05;
 constexpr uint32_t kBandwidthPasses = 2;
 // The share of the time that measuring the loss of cores beside each other may take.
 constexpr double kContentionPart = 0.05;
-// The share of the time for plans, where kernels are tuned, too: they get more than half.
+// The share of the time for plans, where kernels are tuned, too. Kernels get more than half.
 constexpr double kPlansPart = 0.4;
 // Decode's share of the time for plans, and prefill's share of the rest. The threshold has the time
 // that both leave.

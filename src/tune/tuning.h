@@ -48,7 +48,7 @@ struct TuningOptions {
 struct TuningWatch {
   std::function<bool()> interrupted = [] { return false; };
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
-  // Told of every rate that was measured (BandwidthOptions::report).
+  // Called after every rate that was measured (BandwidthOptions::report).
   std::function<void(uint32_t done, uint32_t total)> measured = [](uint32_t, uint32_t) {};
 };
 

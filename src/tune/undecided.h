@@ -1,5 +1,6 @@
 // Candidates that trials did not decide about: their average saves enough to be taken, but the
-// confidence interval reaches further. More trials, or a machine that scatters less, would decide.
+// confidence interval also has values that save too little. More trials, or a machine that scatters
+// less, would decide.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct Undecided {
     ++count;
     if (of.ratio < cost.ratio) cost = of;
   }
-  // Counts those of an earlier round, too.
+  // Counts the candidates of an earlier round, too.
   void add_all(const Undecided& earlier) {
     count += earlier.count;
     if (earlier.cost.ratio < cost.ratio) cost = earlier.cost;
