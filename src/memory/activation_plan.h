@@ -34,7 +34,7 @@ struct ActivationValue {
 struct ActivationPlan {
   std::vector<size_t> offsets;  // by value
   std::vector<size_t> pieces;   // bytes of each piece; empty if all values are empty
-  size_t peak_bytes = 0;        // of all of them
+  size_t peak_bytes = 0;        // of all pieces
 };
 
 // Makes a plan. `piece_bytes` is the most that a piece may have, a multiple of all alignments, and

@@ -42,7 +42,8 @@ void append_line(std::string_view line, size_t columns, std::string* out) {
     *out += '\n';
     return;
   }
-  // The line has the names of an option or a verb, a gap, and its text; or one of the two.
+  // The line has the names of an option or a verb, a gap, and its text; or only names, or only
+  // text.
   const bool text_only = first == kHelpColumn;
   const bool both = first == 2 && line.size() > kHelpColumn && line[kHelpColumn - 1] == ' ' &&
                     line[kHelpColumn] != ' ';

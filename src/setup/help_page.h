@@ -14,7 +14,7 @@ inline constexpr size_t kHelpColumn = 34;
 // The section of rarely used options.
 inline constexpr std::string_view kRareSection = "Limits";
 
-// `verb` is the page's verb, for that line; empty: the program's own page.
+// `verb` is the page's verb, for the line about the rare section; empty: the program's own page.
 std::string help_page(std::string_view page, size_t columns, bool all, const std::string& verb);
 
 }  // namespace hearth

@@ -29,10 +29,10 @@ class alignas(kLineSpacing) ChunkCounter {
     return claim(epoch, count, [](uint32_t) { return 1u; }).begin;
   }
 
-  // Claims several chunks on end: half of each taker's even share of the chunks left (there are
-  // `takers`), at least one (guided self-scheduling: Polychronopoulos and Kuck, 1987). With few
-  // runs, streams of memory begin at few places; and the last runs are short. Returns an empty run
-  // at `count` if none is left.
+  // Claims several chunks on end: half of what each of the `takers` would get of the chunks left,
+  // at least one (guided self-scheduling: Polychronopoulos and Kuck, 1987). Claims are few, so
+  // streams of memory begin at few places, and the last claims are short. Returns an empty claim at
+  // `count` if no chunk is left.
   ChunkClaim next_several(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
     return claim(epoch, count, [&](uint32_t left) { return std::max(1u, left / (2 * takers)); });
   }

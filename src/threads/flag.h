@@ -44,8 +44,8 @@ class alignas(kLineSpacing) Flag {
     post(epoch);
   }
 
-  // Acts as post() to each of them, but without waiting for one line to arrive before asking for
-  // the next: a line that a core of another package holds takes 0.4 us to fetch.
+  // Acts as post() to each of the flags, but without waiting for one line to arrive before asking
+  // for the next: a line that a core of another package holds takes 0.4 us to fetch.
   static void post_all(std::span<Flag* const> flags, uint32_t epoch) noexcept;
 
   void wait_at_least(uint32_t epoch) noexcept {

@@ -81,7 +81,7 @@ class Team {
   void change(std::span<const uint32_t> members) noexcept;
 
   uint32_t size_;
-  std::vector<uint32_t> all_;  // its members
+  std::vector<uint32_t> all_;  // all members of the team
   std::vector<std::string> warnings_;
   std::vector<std::thread> workers_;  // [i] is member i + 1
   std::unique_ptr<Flag[]> done_;      // by member: the run it finished last

@@ -49,7 +49,8 @@ struct Mount {
   std::string root, point;
 };
 
-// Finds the mount of the hierarchy that has `controller`; of version 2's if `controller` is empty.
+// Finds the mount of the hierarchy that has `controller`, or of version 2's hierarchy if
+// `controller` is empty.
 std::optional<Mount> find_mount(const fs::path& root, std::string_view controller) {
   std::ifstream in(root / "proc/self/mountinfo");
   for (std::string line; std::getline(in, line);) {
