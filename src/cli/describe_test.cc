@@ -45,8 +45,8 @@ TEST(DescribeModel, ReadsWhatTheFileSays) {
   EXPECT_EQ(model.types[1].bytes, 18u);
 }
 
-// The type of "rope_freqs.weight", from which the model's makers read factors, may be one that this
-// program does not read.
+// The tensor "rope_freqs.weight", from which factors are read, may have a type that this program
+// does not read.
 TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
   TestSource source = made_source({.architecture = "llama"});
   source.add("rope_freqs.weight", {8});

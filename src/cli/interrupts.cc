@@ -3,8 +3,8 @@
 namespace hearth {
 namespace {
 
-// The handler of the first SIGINT restores the default action. A signal came if this handler is no
-// longer set.
+// The handler of the first SIGINT restores the default action, by which received() knows that a
+// signal came.
 void become_usual(int) { std::signal(SIGINT, SIG_DFL); }
 
 }  // namespace

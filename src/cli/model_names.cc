@@ -50,8 +50,8 @@ NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>
   return {.path = model->path, .name = model->name};
 }
 
-// Returns whether the name states a revision or a file, so that only the model of that full name
-// will do.
+// Returns whether the name states a revision or a file. Models by such names are not looked for in
+// the stores.
 bool names_revision(const std::optional<HubName>& hub) {
   return hub && (hub->revision != "main" || !hub->file.empty());
 }

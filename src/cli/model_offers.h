@@ -25,7 +25,7 @@ struct OfferSetting {
   const Machine& machine;
   std::shared_ptr<StepTurns> turns;
   std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
-  // Whether a model that embeds or ranks was asked for that find_offers() does not read.
+  // Whether the user asked for a model that embeds or ranks and that find_offers() does not read.
   bool queues_apart = false;
 };
 

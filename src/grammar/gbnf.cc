@@ -11,7 +11,8 @@
 namespace hearth {
 namespace {
 
-// The largest and deepest expression that becomes one terminal; others become rules.
+// The largest and deepest expression that becomes one terminal; larger and deeper ones become
+// rules.
 constexpr size_t kLargestTerminal = 20'000;
 constexpr uint32_t kDeepestTerminal = 200;
 

@@ -30,7 +30,7 @@ std::shared_ptr<const Grammar> choice_grammar(std::span<const std::string> choic
 std::shared_ptr<const Grammar> pattern_grammar(std::string_view pattern,
                                                const ByteSet& spellable = all_bytes());
 
-// Add the same to a grammar that has other parts, and return its symbol.
+// Add the same texts to a grammar that has other parts, and return the symbol of these texts.
 Symbol add_gbnf(GrammarBuilder& builder, std::string_view text);
 Symbol add_choices(GrammarBuilder& builder, std::span<const std::string> choices);
 Symbol add_pattern(GrammarBuilder& builder, std::string_view pattern);

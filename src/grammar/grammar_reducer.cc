@@ -21,8 +21,8 @@ void GrammarReducer::find_alternatives() {
   }
 }
 
-// Returns the closure of a property of symbols: a symbol with an alternative whose symbols all have
-// it has it, too.
+// Returns the closure of a property of symbols. A symbol gets the property where all symbols of one
+// of its alternatives have it.
 std::vector<bool> GrammarReducer::close(std::vector<bool> holds) const {
   std::vector<std::vector<uint32_t>> uses(holds.size());
   std::vector<size_t> missing(alternatives_.size());

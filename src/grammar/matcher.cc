@@ -71,8 +71,8 @@ void Matcher::forget(size_t kept) {
                       name_history_.end() - static_cast<std::ptrdiff_t>(kept));
 }
 
-// Feeds the token's JSON to the tracker. Returns false where it completes a name that its object
-// has.
+// Feeds the token's JSON to the tracker. Returns false where the token completes a name that the
+// object already has.
 bool Matcher::step_names(NameTracker& names, PositionId from, int32_t token) {
   const bool text =
       vocabulary_->role(token) == TokenRole::kText && positions_.control_tags(from, token) == 0;
@@ -98,8 +98,9 @@ bool Matcher::step_names(NameTracker& names, PositionId from, uint8_t byte) {
   return names.step({&text, 1});
 }
 
-// Returns whether a name that has begun, or must come, can only become one that its object has. A
-// text that is outside of such a name, or in one that differs, is a way out.
+// Returns whether the name that has begun, or must come next, can only repeat a name of its object.
+// The search for other texts ends at the first that leaves the name, or whose name differs from all
+// names of the object.
 bool Matcher::must_repeat(const NameTracker& names, PositionId at) {
   if (!grammar_->tight_names() || !names.may_repeat()) return false;
   std::vector<std::pair<PositionId, NameTracker>> todo{{at, names}};

@@ -58,8 +58,8 @@ class Matcher {
   // end.
   static constexpr size_t kMaxForcedBytes = 256;
   std::string forced();
-  // Returns how many bytes of forced() no token crosses that begins in them and ends beyond
-  // forced(): tokens within these bytes are final, whatever follows.
+  // Returns how many bytes of forced() come before the first place at which a token may begin that
+  // ends beyond forced(). Tokens within these bytes are final, whatever follows.
   size_t settled(std::string_view forced);
 
   // Return the tags of the last accepted token, where the grammar is tagged: a set for each byte,

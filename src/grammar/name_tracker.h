@@ -14,17 +14,17 @@ namespace hearth {
 
 class NameTracker {
  public:
-  // Follows the bytes. Returns false, and cannot be used any more, where a name ends that its
-  // object has.
+  // Follows the bytes. Returns false where a name ends that its object already has; the tracker
+  // cannot be used any more then.
   bool step(std::string_view bytes);
-  // Returns whether the text is in a name, or before one, that could become one that its object
-  // has.
+  // Returns whether the text is in a name, or before a name, that could still repeat a name of its
+  // object.
   bool may_repeat() const;
   bool in_string() const { return phase_ != Phase::kBetween; }
   // Returns whether the text is in a string that is not such a name.
   bool in_other_string() const { return in_string() && !may_repeat(); }
-  // Returns a key of the text's place in its name: equal keys, for texts in the same object, mean
-  // that they go on alike.
+  // Returns a key of the text's place in its name: two texts in the same object with equal keys go
+  // on alike.
   std::string place_in_name() const;
   // Returns whether any object has a name so far.
   bool has_names() const;

@@ -35,7 +35,7 @@ std::shared_ptr<const Matcher> compile_shape(const OutputShape& shape,
                                              std::shared_ptr<const VocabularyTrie> vocabulary);
 
 // Adds the texts of any shape but kFree to a grammar that has other parts, and returns their
-// symbol. Errors as above, but a shape without texts is none.
+// symbol. Throws as compile_shape() does, except that a shape without texts is no error.
 Symbol add_shape(GrammarBuilder& builder, const OutputShape& shape);
 bool is_json(OutputKind kind);
 

@@ -47,7 +47,8 @@ class PositionStore {
   PositionId step(PositionId from, std::string_view bytes);
   // Returns the position after a control token; kDead where it is not expected.
   PositionId step_control(PositionId from, int32_t token);
-  // Return the tags of the terminals, or of the symbols of control tokens, that match such a step.
+  // Return the tags of the terminals that match the byte, or of the symbols that match the control
+  // token.
   uint32_t tags(PositionId from, uint8_t byte);
   uint32_t control_tags(PositionId from, int32_t token) const;
 

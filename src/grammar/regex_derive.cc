@@ -286,9 +286,9 @@ bool RegexSet::begins_with_repeated(RegexId regex, RegexId part, uint64_t times)
   return contains(run.part, part);
 }
 
-// Does the same for any number of repetitions, for an intersection in which one part is a
-// repetition without a bound and the others restrict finitely many texts, so that something always
-// remains.
+// Returns whether texts of an intersection may begin with any number of repetitions of `part`. They
+// may where one part of the intersection allows that, and each of the others excludes only finitely
+// many texts, so that some text always remains.
 bool RegexSet::all_begin_with_repeated(RegexId regex, RegexId part) {
   const Node node = nodes_[regex];
   bool found = false;

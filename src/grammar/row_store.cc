@@ -122,8 +122,9 @@ void RowStore::push_advanced(const Item& given) {
   }
 }
 
-// Returns the item as one that completes what its own end would complete, as long as one item alone
-// waits for that (Leo's optimisation).
+// Returns the item with the rule and row of the outermost rule that its end completes. A rule is
+// passed over as long as only one item waits for it, and that item ends with it (Leo's
+// optimisation).
 RowStore::Item RowStore::shortened(Item item) {
   while (item.lhs != grammar_->top()) {
     Waiting found = waiting(item.origin, item.lhs);

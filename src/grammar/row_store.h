@@ -4,10 +4,10 @@
 // alike.
 //
 // An item is an alternative that was begun: its dot, the rule that it completes, and the row in
-// which that was expected. Where the only item that waits for a rule would be completed by it, the
-// item completes that one instead (Leo's optimisation of right recursion). Symbols that may be
-// empty are passed over when they are expected, so a completed rule has always begun in an earlier
-// row.
+// which that rule was expected. Often only one item waits for a rule, and ends with it. Then an
+// item that would complete the rule completes that waiting item's rule instead (Leo's optimisation
+// of right recursion). Symbols that may be empty are passed over when they are expected, so a
+// completed rule has always begun in an earlier row.
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,9 @@ struct ArgumentMarks {
   // Tags (GrammarBuilder::set_tag): of JSON, of bare names and texts, of what stands for a
   // quotation mark or a colon of JSON, and of Python's words for true, false and null.
   uint8_t json = 0, key = 0, text = 0, quote = 0, colon = 0, word = 0;
-  // kParameters: what precedes a key; and what follows one whose value is a text that matches, or
-  // JSON, up to where the next parameter may begin.
+  // kParameters: `begin` precedes a key. text_value() and json_value() give what follows a key, up
+  // to where the next parameter may begin: for a value that is one of `texts`, and for a value in
+  // JSON.
   Symbol begin = {};
   std::function<Symbol(RegexId texts)> text_value = nullptr;
   std::function<Symbol(Symbol value)> json_value = nullptr;

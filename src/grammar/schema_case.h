@@ -56,8 +56,8 @@ struct ObjectCase {
   // allowed.
   std::vector<NameClass> classes;
   uint64_t least = 0, most = kUnbounded;  // number of properties
-  // A document must satisfy each of these: at least one property must have a name of it and satisfy
-  // its goal.
+  // A document must satisfy each of these: at least one property must have a name of the class and
+  // satisfy its goal.
   std::vector<NameClass> witnesses;
 };
 

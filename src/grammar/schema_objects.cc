@@ -11,8 +11,8 @@ uint64_t counted_up_to(const ObjectCase& object) {
   return object.most != kUnbounded ? object.most : std::max<uint64_t>(1, object.least);
 }
 
-// The most names that may come in any order, among the additional properties, as those do that no
-// "properties" puts in order.
+// The most names that may come in any order, among the additional properties. Names come in any
+// order where no "properties" has them.
 constexpr size_t kMaxLooseNames = 5;
 
 bool is_loose(const NamedProperty& property) {

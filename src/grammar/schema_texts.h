@@ -30,7 +30,8 @@ class SchemaTexts {
   RegexId without(RegexId a, RegexId b);
   // Returns whether the string whose value is `text` matches.
   bool matches(RegexId strings, std::string_view text);
-  // Returns whether it matches nothing for certain: false also where that is too hard to decide.
+  // Returns whether the expression certainly matches nothing; false also where that is too hard to
+  // decide.
   bool is_empty(RegexId regex);
 
   // All numbers of JSON, and those without an exponent, to which all the following belong.

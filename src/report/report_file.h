@@ -26,7 +26,7 @@ struct Figure {
 // FigureSet: figures of one kind, which can share a chart.
 struct FigureSet {
   std::string chart;    // the chart's title
-  std::string name;     // what each figure states: "share", "99 %"
+  std::string name;     // the name of its figures: "share", "99 %"
   std::string caption;  // a sentence about the chart
   std::string unit;     // "tokens/s"; empty for parts and seconds
   Quantity quantity = Quantity::kNumber;

@@ -82,7 +82,7 @@ TemplateValue TemplateEvaluator::evaluate(const Expression& expression, Template
   }
 }
 
-// Evaluates the expressions whose first part is always evaluated first.
+// Evaluates an expression of a kind whose first part is always evaluated, and before the others.
 TemplateValue TemplateEvaluator::evaluate_parts(const Expression& expression,
                                                 TemplateScope& scope) {
   TemplateValue first = evaluate(*expression.children[0], scope);

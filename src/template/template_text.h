@@ -1,6 +1,6 @@
 // Text: a string of a chat template while it is rendered. It is UTF-8, and knows which of its bytes
-// are untrusted, since they came from the request: every operation keeps that, byte by
-// byte; in doubt, bytes count as untrusted. TextBuilder makes one.
+// are untrusted, since they came from the request: every operation passes this on, byte by byte; in
+// doubt, bytes count as untrusted. TextBuilder makes a Text.
 //
 // TemplateBudget limits one rendering: steps, bytes of strings alive at a time, values in
 // containers. TemplateFault is the error of everything below the evaluator, which adds the line.
@@ -62,7 +62,8 @@ class TemplateBudget {
 
  private:
   static constexpr uint64_t kTicks = 1024;  // of one step
-  // The pace is told of work in larger amounts: a step takes about as long as two of its units.
+  // Work is reported to the pace in larger amounts. A step takes about as long as two of the pace's
+  // units.
   static constexpr uint64_t kTicksOfPace = uint64_t{256} * kTicks;
   void spend(uint64_t ticks) {
     ticks_ += ticks;
@@ -74,7 +75,7 @@ class TemplateBudget {
 
   Pace* pace_;
   uint64_t ticks_ = 0;
-  uint64_t paced_ = 0;  // ticks that the pace was told of
+  uint64_t paced_ = 0;  // ticks reported to the pace
   uint64_t elements_ = 0;
   size_t alive_ = 0;
 };

@@ -173,7 +173,7 @@ bool length_of(TemplateBudget& budget, const TemplateValue& value, size_t* lengt
 // Returns an iterator over the value. Throws where it is not iterable.
 IteratorObject& iterate(TemplateHeap& heap, const TemplateValue& value);
 bool is_iterable(const TemplateValue& value);
-// Returns all values of an iteration over it.
+// Returns all values of an iteration over the value.
 std::vector<TemplateValue> values_of(TemplateHeap& heap, const TemplateValue& value);
 TemplateValue make_list(TemplateHeap& heap, std::vector<TemplateValue> items,
                         ValueKind kind = ValueKind::kList);

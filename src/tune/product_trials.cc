@@ -15,8 +15,8 @@ constexpr double kMaxTrialProducts = 16;
 // The rounds of a short trial. One round is enough if the cost is above kLost after it.
 constexpr int kRounds = 3;
 constexpr double kLost = 1.15;
-// The cost that the fast start must reach in short trials: their error may make a schedule look as
-// much cheaper as this is below 1.
+// The cost that the fast start must reach in short trials. It is below 1, since a short trial's
+// error may make a schedule look that much cheaper.
 constexpr double kLooksFaster = 0.97;
 // The rounds of the comparison of the best schedules.
 constexpr int kFinalRounds = 15;
