@@ -44,7 +44,8 @@ struct EmbedModel {
   EmbedQuery query(std::string_view text) const;
 };
 EmbedModel open_embed_model(const EmbedModelArgs& args);
-// Does the same with a model that is open already; `args.model` and `args.pre` are ignored.
+// Does what open_embed_model() does, with a model that is open already; `args.model` and `args.pre`
+// are ignored.
 EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args);
 // Prepares a model to score pairs: a reranker by its head, any text model by its logits of yes and
 // no. Throws (kUnsupported) where the model can do neither, and (kUsage) for devices other than

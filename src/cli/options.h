@@ -38,9 +38,9 @@ CLI::Option* add_text(CLI::App& verb, const std::string& names, std::optional<st
 // Adds an option that takes any model: its value becomes the path of the model named
 // (cli/model_names.h).
 void add_model(CLI::App& verb, std::string* model);
-// Adds the same option for verbs that use the demo model where none is named (engine/open_model.h).
-// With kByVerb the verb finds or fetches the model itself (fetch_named_model() in
-// cli/model_names.h).
+// Adds an option that takes any model, or none: then the verb uses the demo model
+// (engine/open_model.h). With kByVerb the verb finds or fetches the model itself
+// (fetch_named_model() in cli/model_names.h).
 enum class ModelFetch : uint8_t { kNever, kByVerb };
 CLI::Option* add_model_or_demo(CLI::App& verb, std::string* model,
                                ModelFetch fetches = ModelFetch::kNever);

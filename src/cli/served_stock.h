@@ -32,7 +32,8 @@ class ServedStock final : public ModelStock {
  private:
   // Lists the models again and updates the set. The caller holds the lock.
   void offer_again();
-  // Does the same for models of Hugging Face's cache alone; the others stay as they were.
+  // Lists the models of Hugging Face's cache again and updates the set; other models stay as they
+  // were.
   void offer_cached_anew();
 
   const OfferSetting& setting_;

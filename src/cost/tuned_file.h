@@ -168,8 +168,8 @@ struct Tuned {
 // schedules, too, which mark the rows where none gains.
 ScheduleTable tuned_schedules(const Tuned& tuned);
 
-// Returns the same for the rows whose whole steps were timed. Products keep their default schedules
-// for other rows, since the joint effect of the schedules is not known there.
+// Returns those of tuned_schedules() for the rows whose whole steps were timed. Products keep their
+// default schedules for other rows, since the joint effect of the schedules is not known there.
 ScheduleTable timed_schedules(const Tuned& tuned);
 
 // Returns the schedules for such a processor, in the form of those that are part of the program.

@@ -8,10 +8,10 @@
 // Exact: a token may follow if and only if some text of the grammar goes on with it, and the tokens
 // accepted so far are a text of the grammar where may_end(). A token that ends a generation may
 // follow where may_end(), and nothing follows it. A token of text that a grammar also names as a
-// control token is taken as that where it may be.
+// control token is taken as a control token where that may follow.
 //
-// One matcher serves one thread at a time; a copy is independent of the original, and costs as much
-// memory as that, at most 16 MiB.
+// One matcher serves one thread at a time; a copy is independent of the original, and takes as much
+// memory as the original, at most 16 MiB.
 //
 // Errors: only those of PositionStore (kResource), after which the matcher cannot be used. A token
 // outside of the vocabulary is one that may not follow.

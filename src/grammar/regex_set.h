@@ -42,7 +42,7 @@ class RegexMachine {
   // Returns the expression of the texts that may follow `byte` in this state.
   virtual RegexId derive(RegexSet& set, uint64_t state, uint8_t byte) const = 0;
   virtual bool nullable(uint64_t state) const = 0;
-  // Returns the bytes that it distinguishes from all others and from each other.
+  // Returns the bytes that the automaton distinguishes from all others and from each other.
   virtual ByteSet bytes() const = 0;
 };
 

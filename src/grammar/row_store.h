@@ -4,9 +4,9 @@
 // alike.
 //
 // An item is an alternative that was begun: its dot, the rule that it completes, and the row in
-// which that rule was expected. Often only one item waits for a rule, and ends with it. Then an
-// item that would complete the rule completes that waiting item's rule instead (Leo's optimisation
-// of right recursion). Symbols that may be empty are passed over when they are expected, so a
+// which that rule was expected. Where only one item waits for a rule, and ends with it, an item
+// that would complete the rule completes the waiting item's rule instead (Leo's optimisation of
+// right recursion). Symbols that may be empty are passed over when they are expected, so a
 // completed rule has always begun in an earlier row.
 #pragma once
 

@@ -83,8 +83,8 @@ class Arena {
 // touched. A machine that is only described, or whose memory is unknown, passes.
 void check_memory(uint64_t needed, const std::string& what, const Machine& machine);
 
-// Does the same for memory that is bound to one node. If that node is full, the kernel kills the
-// process even if other nodes have memory left.
+// Does what check_memory() does, for memory that is bound to one node. If that node is full, the
+// kernel kills the process even if other nodes have memory left.
 void check_node_memory(uint64_t needed, const std::string& what, const Machine& machine,
                        uint32_t node);
 
