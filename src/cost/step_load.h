@@ -43,7 +43,7 @@ class ReadRates {
   std::vector<uint32_t> threads_, memories_;
   std::vector<bool> measured_;
   // [node]: parts of B_ij. fill_: what the threads at work read together; alone_: what one thread
-  // alone reads; most_: what the number of threads reads that reads most.
+  // alone reads; most_: the most that any number of threads reads.
   std::vector<double> fill_, alone_, most_;
 };
 

@@ -53,7 +53,7 @@ std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOption
 std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
                                  const Core& core);
 
-// With so many cores or more, one core is kept for work besides the steps: requests, tokenizing,
+// The least number of cores of which one is kept for work besides the steps: requests, tokenizing,
 // logging.
 inline constexpr uint32_t kCoresThatSpareOne = 8;
 

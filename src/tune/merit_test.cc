@@ -53,7 +53,7 @@ struct Merit {
       }
     }
     table.core_read = 1e9;
-    // With these rates decode is limited by reading.
+    // Decode is limited by reading at these rates.
     table.core_ops = {20e9, 40e9, 40e9, 20e9};
   }
 
