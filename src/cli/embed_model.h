@@ -26,8 +26,8 @@ struct EmbedModelArgs {
   DeviceArgs devices;
   EngineArgs engine;
 };
-// add_pooling() adds --pooling. add_embed_model_options() adds --no-normalize, --batch, --pre and
-// the options of devices and engines, too; the verb adds MODEL itself.
+// add_pooling() adds --pooling. add_embed_model_options() adds --pooling, --no-normalize, --batch,
+// --pre and the options of devices and engines; the verb adds MODEL itself.
 void add_pooling(CLI::App& verb, std::optional<std::string>* pooling);
 void add_embed_model_options(CLI::App& verb, EmbedModelArgs* args);
 
