@@ -55,7 +55,7 @@ void measure_loads(BenchSession& session) {
   hooks.note = [&](const std::string& text) { session.note(text); };
   hooks.loaded = [&](const Engine& engine) {
     loaded = true;
-    // Threads are printed once for each number of them.
+    // The threads are printed once for each number of threads.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();
       print_loaded(model.source, session.machine, engine, std::nullopt);

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Returns whether the command line sets the option, or one that excludes it.
+// Returns whether the command line sets the option, or an option that excludes it.
 bool is_settled(const CLI::Option& option) {
   if (option.count() > 0) return true;
   return std::ranges::any_of(option.get_excludes(),

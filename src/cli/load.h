@@ -38,7 +38,7 @@ class ConsoleListener {
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny, const WeightPolicy& weights = {});
-// Does the same with the engine's options about weights.
+// Opens such a model with the engine's options about weights.
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              const EngineArgs& args, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny);

@@ -109,7 +109,7 @@ OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
   return open_named_model(find_named_model(file).path, {}, engine);
 }
 
-// Returns the file's own name, with `end` appended while another model has it.
+// Returns the file's own name, with `end` appended while another model has that name.
 std::string free_name(const ToServe& all, const ModelSource& source, const char* end) {
   const auto taken = {all.text_name, all.embeddings_name, all.reranker_name};
   std::string name = name_of({}, source);

@@ -266,7 +266,8 @@ Contention measure_contention(const Machine& machine, uint32_t node, const Conte
     of.cluster_read = cluster_curve(patterns, found.cluster);
     of.node = node_curve(patterns, of.cluster_read);
     of.ops = probe.ops(pus_of(machine, row, every, way)) / (one * cores);
-    // The core's clock rate scatters, but one thread a core cannot do more than one alone.
+    // The core's clock rate scatters, but with one thread a core a thread cannot do more than a
+    // thread that works alone.
     if (way == 1) of.ops = std::min(1.0, of.ops);
   }
   return found;

@@ -40,7 +40,8 @@ struct Contention {
   struct Way {
     std::vector<double> cluster_read;             // [k - 1]: g(k), bytes a second
     std::vector<std::pair<double, double>> node;  // w and F(w), by rising w
-    // Operations of a core where all are at work, as a part of one thread's alone.
+    // Operations of a core where all cores are at work, as a part of those of one thread that works
+    // alone.
     double ops = 1;
   };
   uint32_t cores = 0;  // of the node; 0: nothing is known, since cores are few or unlike

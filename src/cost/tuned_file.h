@@ -134,7 +134,8 @@ struct TunedAttend {
   AttendSchedule schedule;  // empty where the default stays
   TimeRatio cost;           // of decode's steps, as a part of the default's
   uint32_t trials = 0;
-  // The schedules that were compared, winners included. Each sets the places or the tasks alone.
+  // The schedules that were compared, winners included. Each sets only the places or only the
+  // tasks.
   std::vector<AttendSchedule> tried;
   bool operator==(const TunedAttend&) const = default;
 };

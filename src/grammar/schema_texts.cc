@@ -47,7 +47,7 @@ RegexId SchemaTexts::both(RegexId a, RegexId b) {
     return lengths(std::max(counts->second.first, others->second.first),
                    std::min(counts->second.second, others->second.second));
   }
-  // Each expression of numbers or strings lies within one of these two.
+  // Each expression of numbers lies within number_, and each of strings within any_string_.
   if (a == any_string_ || a == number_) return b;
   if (b == any_string_ || b == number_) return a;
   return set_.all_of({a, b});
@@ -104,8 +104,8 @@ RegexId SchemaTexts::equal_to(const Decimal& number) {
                       set_.repeat(set_.literal("0"), 0, kNoLimit)});
 }
 
-// Matches magnitudes whose whole part is above the bound's; after an equal one, `behind_equal`
-// follows.
+// Matches magnitudes whose whole part is above the bound's; after an equal whole part,
+// `behind_equal` follows.
 RegexId SchemaTexts::whole_above(const Decimal& bound, RegexId behind_equal) {
   const std::string& whole = bound.whole;
   const size_t size = whole.size();

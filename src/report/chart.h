@@ -1,7 +1,7 @@
 // Charts as data: chart_drawing.h draws them, report_charts.h makes them from reports. A BarChart
 // has groups of bars, with one bar for each series; a LineChart has lines over an axis.
 //
-// Both may have marks: lines at a value, such as limits and objectives.
+// Both kinds of chart may have marks: lines at a value, such as limits and objectives.
 #pragma once
 
 #include <cstdint>

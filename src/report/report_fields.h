@@ -17,7 +17,7 @@ namespace hearth {
 
 class ReportFields {
  public:
-  // The value and the report's name must outlive this.
+  // The value and the report's name must outlive this object.
   ReportFields(const boost::json::value& value, const std::string& report)
       : value_(&value), report_(&report) {}
 

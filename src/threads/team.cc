@@ -40,7 +40,7 @@ Team::Team(uint32_t size) : size_(size) {
 
 Team::~Team() {
   stop();
-  // This fails only if the thread has ended since, and then there is nothing to restore.
+  // This fails only if the caller's thread has ended since, and then there is nothing to restore.
   if (!caller_affinity_.empty()) set_affinity(caller_tid_, caller_affinity_);
 }
 

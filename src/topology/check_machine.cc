@@ -142,7 +142,7 @@ std::optional<uint32_t> count_memory_channels(const std::string& folder) {
   for (const fs::directory_entry& controller : fs::directory_iterator(folder, error)) {
     std::error_code unreadable;
     for (const fs::directory_entry& module : fs::directory_iterator(controller, unreadable)) {
-      // The file reads "channel 1 slot 0"; some drivers write more before that.
+      // The file reads "channel 1 slot 0"; some drivers write more before these words.
       std::ifstream file(module.path() / "dimm_location");
       std::string word, channel;
       while (file >> word) {

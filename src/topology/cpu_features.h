@@ -71,7 +71,7 @@ bool multiplies_bf16(Isa isa);
 // run. A level of another architecture lacks that architecture.
 std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features);
 
-// Returns the levels that can run here, slowest first; the reference is always one.
+// Returns the levels that can run here, slowest first; the reference is always among them.
 std::vector<Isa> available_isas(const CpuFeatures& features);
 
 // Returns the fastest level that can run. Throws kUnsupported, naming the missing features, if that

@@ -232,7 +232,8 @@ TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
   EXPECT_LT(quick.seconds, smooth_cost(space.at(space.nearest({}))));
 }
 
-// The best schedule lies behind worse ones. A search finds it if it learned of it.
+// The best schedule lies behind worse ones. A search finds the best schedule if learn() was called
+// with it.
 TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
   const ScheduleSpace space = space_of(kProduct, 512);
   ScheduleSpace::Point hidden = space.nearest(ScheduleSearch().search(space, {}, smooth_cost).best);

@@ -9,7 +9,8 @@ namespace {
 
 class TimeBudgetTest : public testing::Test {
  protected:
-  // Works in trials of `trial` seconds, as long as is_over() is told. Returns the time of its end.
+  // Works in trials of `trial` seconds until is_over(trial). Returns the time at the end of the
+  // work.
   double work(TimeBudget budget, double trial) {
     while (!budget.is_over(trial)) now_ += trial;
     return now_;

@@ -148,7 +148,7 @@ TEST(TopoTree, UnlikeNodesAreTransformedApart) {
   for (const TopoTree::Site& site : tree.sites()) {
     if (site.count != 6) continue;
     const TopoTree pairs = *tree.group(site, 2, 1);
-    // The third node is cut or stays whole independently of the others.
+    // The third node is cut or stays whole independently of the other nodes.
     Numbers groups;
     for (const TopoTree::Partition& cut : pairs.cuts(11)) {
       groups.push_back(static_cast<uint32_t>(cut.size()));
