@@ -1,8 +1,8 @@
 // Packs tensors that lie in files as codes of another quantiser (formats/stored_codes.h): chooses
 // the packed type, and reads the codes of a panel for it. Integers become kL4 or kL8, with zero
 // points kL4M or kL8M; E2M1 becomes kL4 where scales are E8M0, kL4H where they are E4M3: codes and
-// scales stay as they are. E4M3 with E8M0 has values that BF16 holds, but for those below 2^-133,
-// and is packed as BF16. Codes that no pack takes are read as F32 (reason_for_floats).
+// scales stay as they are. E4M3 codes with E8M0 scales are packed as BF16, which holds their values
+// but for those below 2^-133. Codes that no pack takes are read as F32 (reason_for_floats).
 //
 // Where columns do not lie in the order of their groups, a pack sorts them by group
 // (StoredCodes::column_order), so a product with it has to gather its input in that order; rows
@@ -31,7 +31,7 @@ ColumnOrder column_order_at(const SourceTensor& tensor, uint64_t row);
 DType code_dtype(const StoredCodes& codes);
 
 // Returns why the rows of a tensor of codes are packed as F32, which takes 4 or 8 times as much
-// memory: "columns become rows"; null where they are not.
+// memory: "columns become rows"; null where they are packed otherwise.
 const char* reason_for_floats(const SourceTensor& tensor);
 
 // One row of a matrix of codes.

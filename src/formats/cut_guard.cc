@@ -36,7 +36,7 @@ struct GuardedRanges {
 GuardedRanges& ranges();
 
 // Maps zeros from `address` to the end of the guarded range that contains it. Returns false where
-// no range does, or mapping fails.
+// no range contains the address, or mapping fails.
 bool mend(uintptr_t address) {
   const size_t page = ranges().page;
   GuardedRange* range = ranges().first.load();

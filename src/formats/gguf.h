@@ -4,10 +4,10 @@
 // Opening the first part of a split model opens all of them; the metadata is the first part's, the
 // tensors are those of all parts.
 //
-// A file is hostile until proven otherwise: these check all of it but the tensors' contents, and
-// throw hearth::Error (kFile) with the file, the field, and the remedy. Checked are sizes and
-// offsets (inside the file, aligned, not overlapping), types, counts, names that stand twice, the
-// parts of a split model against each other.
+// A file is hostile until proven otherwise: these functions check all of it but the tensors'
+// contents, and throw hearth::Error (kFile) with the file, the field, and the remedy. Checked are
+// sizes and offsets (inside the file, aligned, not overlapping), types, counts, names that stand
+// twice, the parts of a split model against each other.
 #pragma once
 
 #include <cstddef>

@@ -16,9 +16,9 @@ namespace hearth {
 
 namespace {
 
-// The fewest bytes that an entry can have in the file. Both have a name's length and one byte of
-// it; then a key has a type and one byte, a tensor the number of dimensions, one of them, a type
-// and an offset.
+// The fewest bytes that an entry can have in the file. Keys and tensors have the length of a name
+// and one byte of the name. Then a key has a type and one byte of its value, and a tensor the
+// number of dimensions, one dimension, a type and an offset.
 constexpr uint64_t kMinEntryBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 // The specification's limit.

@@ -27,8 +27,8 @@ constexpr UnreadType kUnreadTypes[] = {
     {36, "iq4_nl_4_4", {}},   {37, "iq4_nl_4_8", {}}, {38, "iq4_nl_8_8", {}},
     {142, "pq2_0", {}}};
 
-// Types that only ik_llama.cpp has: 133 to 158 without those above, and from 200 on types with
-// interleaved rows. Some keep a scale for a whole row, so none has a block size here.
+// Types that only ik_llama.cpp has: 133 to 158 without the types of kUnreadTypes, and from 200 on
+// types with interleaved rows. Some keep a scale for a whole row, so none has a block size here.
 constexpr UnreadType kIkTypes[] = {
     {133, "q6_0", {}},      {134, "iq1_bn", {}},     {135, "iq2_bn", {}},
     {136, "q8_k64", {}},    {137, "iq2_k", {}},      {138, "iq3_k", {}},

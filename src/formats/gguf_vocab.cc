@@ -256,8 +256,8 @@ Vocab gguf_vocabulary(const ModelSource& file) {
   if (vocab.kind == VocabKind::kWordPiece) read_wordpiece(file, vocab);
   if (vocab.kind == VocabKind::kUnigram) read_unigram(file, vocab);
   if (auto add_bos = metadata.get<bool>("tokenizer.ggml.add_bos_token")) vocab.add_bos = add_bos;
-  // Some converters wrote false, but llama.cpp adds BOS anyway: the models were trained with it
-  // only.
+  // Some converters wrote false, but llama.cpp adds BOS anyway: the models were trained only with
+  // BOS.
   if (vocab.rules) vocab.add_bos = true;
   if (vocab.kind == VocabKind::kWordPiece) {
     // add_eos_token is about generation; [SEP] has a key of its own.

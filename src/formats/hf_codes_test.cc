@@ -86,7 +86,7 @@ class Folder {
   template <typename T>
   Folder& add(const std::string& ending, const Dims& shape, const char* type,
               const std::vector<T>& data) {
-    // Puts each part into another file than the one before.
+    // Puts each part into another file than the part before.
     writer_.add(kModule + ending, shape, type, bytes(data), parts_++ % 3);
     return *this;
   }
@@ -487,7 +487,7 @@ TEST(HfCodes, PartsThatDoNotFit) {
   expect(rows, "qzeros' is 2 x 3 instead of the 2 x 2 that its Linear needs");
 }
 
-// Bits and groups that the configuration leaves open are told from each Linear's parts.
+// Bits and groups that the configuration leaves open follow from each Linear's parts.
 TEST(HfCodes, LinearsThatDiffer) {
   const Weights w(16, 128, 32, 8);
   Folder folder = gptq_folder(w, "gptq_v2", R"(, "bits": 4, "group_size": 64, "dynamic": {})");

@@ -3,11 +3,11 @@
 // (formats/hf_tensors.h).
 //
 // Keys get the names and the meaning that llama.cpp's converter gives them; layers of multi-token
-// prediction are not counted. Of a family whose text part is described by itself, text_config is
-// read, and what it does not say is looked for beside it.
+// prediction are not counted. For a family whose text part is described by itself, text_config is
+// read; keys that it lacks are looked up beside it.
 //
-// Errors: a value that cannot be (kFile), an architecture, a way of scaling RoPE, of quantisation
-// or of anything else that this program cannot run (kUnsupported); one sentence with the key.
+// Errors, in one sentence with the key: an impossible value (kFile); an architecture, a scaling of
+// RoPE, a quantisation or anything else that this program cannot run (kUnsupported).
 #pragma once
 
 #include <array>

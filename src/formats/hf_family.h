@@ -119,13 +119,13 @@ struct HfKey {
   const char* to = nullptr;       // GGUF's key behind "<architecture>."; null: none
   HfValue keep = HfValue::kNone;  // the number that it is kept as
   uint32_t most = 0, least = 1;   // the range of a count
-  bool needed = false;            // a missing key is an error; else it stands for:
-  std::optional<double> otherwise = std::nullopt;  // ... this, which a kMust value must equal, too
+  bool needed = false;            // a missing key is an error; else its value is:
+  std::optional<double> otherwise = std::nullopt;  // ... this, which kMust values must equal
   HfValue otherwise_of = HfValue::kNone;
-  const char* text = nullptr;  // ... this, of kChoice; the text that kMustText demands
+  const char* text = nullptr;  // ... this, for kChoice; the text that kMustText demands
   std::span<const HfChoice> choices = {};
   const char* known = nullptr;       // what the message says, if not "it runs 1"
-  HfValue most_of = HfValue::kNone;  // the number that is `most`
+  HfValue most_of = HfValue::kNone;  // the number that takes the place of `most`
   std::string_view other_from = {};  // another name of the key, which has precedence
 };
 
@@ -219,8 +219,8 @@ struct HfRope {
   // The share of a head's pairs that rotate, at the whole head's frequencies, where the file has no
   // settings at all. 0: all rotate.
   double proportional = 0;
-  // The key of the base for layers with a window, which then have settings of their own and no
-  // scaling, and the base where config.json states none. Null: all layers rotate alike.
+  // The key of the RoPE base of layers with a window, and their base where config.json states none.
+  // These layers then have no scaling. A null key: all layers rotate alike.
   const char* windowed_key = nullptr;
   double windowed_base = 0;
 };

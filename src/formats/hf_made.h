@@ -29,7 +29,7 @@ struct HfMade {
   // Adds the tensor unchanged.
   void add_plain(const SafeTensor& tensor, const std::string& gguf);
 
-  // Gives a tensor data that lie in no file, which the object keeps.
+  // Gives a tensor data that lie in no file; this object keeps the data.
   void set_copy(SourceTensor& made, std::vector<std::byte> bytes);
   void set_f32(SourceTensor& made, std::span<const float> values);
 };

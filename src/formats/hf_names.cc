@@ -69,7 +69,7 @@ class Lookup {
  public:
   Lookup(std::string_view name, HfName* out) : name_(name), out_(out) {}
 
-  // Returns whether the row's name is `rest`, the name's end.
+  // Returns whether the row has the name `rest`, which is the end of the name that is looked up.
   bool take(const HfTensor& row, std::string_view rest) const {
     const std::string_view whole = rest;
     const std::string_view ending = whole_name(row.kind) ? "" : take_ending(&rest);

@@ -148,7 +148,7 @@ void read_modelopt(const ConfigReader& of, HfQuant* quant) {
 struct Format {
   const char* name;
   HfLayout layout;
-  const char* type;  // the codes' type; of formats with both, the row's
+  const char* type;  // the type of the codes; a format with both types has two rows
 };
 constexpr std::array<Format, 8> kFormats = {{
     {"pack-quantized", HfLayout::kPacked, "int"},

@@ -6,7 +6,7 @@
 // this description. So exclusions, whose patterns differ between quantisers, count only where the
 // files are not at hand (formats/hf_shape.h).
 //
-// Errors: a value that cannot be (kFile), a quantiser or a layout that this program does not know
+// Errors: an impossible value (kFile), a quantiser or a layout that this program does not know
 // (kUnsupported), with what to take instead.
 #pragma once
 

@@ -86,8 +86,9 @@ std::optional<ConfigReader> rope_object(const ConfigReader& config) {
   return config.object(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
 }
 
-// Returns the object with RoPE's settings. Where it has one for each kind of layer, returns that of
-// full attention if layers may differ, else that of the kinds in use, which must be equal.
+// Returns the object with RoPE's settings. Where config.json has an object for each kind of layer,
+// returns that of full attention if layers may differ, else that of the kinds in use, which must be
+// equal.
 std::optional<ConfigReader> rope_settings(const ConfigReader& config, bool may_differ) {
   std::optional<ConfigReader> rope = rope_object(config);
   if (!rope) return std::nullopt;

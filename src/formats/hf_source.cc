@@ -111,7 +111,7 @@ std::optional<std::string> template_of(const std::vector<MappedFile>& documents)
   if (const MappedFile* file = find_file(documents, kTemplate)) {
     const std::string_view text = without_byte_order_mark(
         {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
-    // A blank template counts as none; the other file may have one.
+    // A blank template counts as none; tokenizer_config.json may have one.
     if (text.find_first_not_of(" \t\r\n") != std::string_view::npos) return std::string(text);
   }
   const MappedFile* file = find_file(documents, kTokenizerConfig);

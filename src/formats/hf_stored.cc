@@ -25,7 +25,7 @@ std::optional<std::pair<uint64_t, uint64_t>> scale_grid(const std::vector<uint64
   for (const auto& [n, k] : grids) {
     if (scales == std::vector{n, k}) return std::pair(n, k);
   }
-  // A single dimension counts rows, where that fits.
+  // A single dimension counts rows, if it equals the number of rows.
   for (const auto& [n, k] : {grids[1], grids[0], grids[2]}) {
     if (without_ones(scales) == without_ones({n, k})) return std::pair(n, k);
   }

@@ -217,8 +217,8 @@ class Maker {
   }
 
   // Adds the heads of a tensor of a delta rule, which all have equally many rows. The convolution's
-  // weights may have a dimension of 1 between channels and taps. With `copied`, as for these and
-  // for vectors, which are small, the data is copied.
+  // weights may have a dimension of 1 between channels and taps. With `copied` the data is copied,
+  // as for these weights and for vectors, which are small.
   void add_heads(const SafeTensor& tensor, const std::string& name, const HfHeads& heads,
                  bool copied = false) {
     if (!made_.has_rows(tensor)) return made_.add_plain(tensor, name);

@@ -1,7 +1,7 @@
 // The tensors of a Hugging Face model as GGUF names and shapes them, made of what its safetensors
 // files hold, without a copy of any matrix:
-// - the experts of a layer are one tensor of three dimensions, a run each; where a folder has them
-//   in one of floats the other way round, views of its columns;
+// - the experts of a layer are one tensor of three dimensions, with a run for each expert; where a
+//   folder has one tensor of transposed float matrices, the runs are views of its columns;
 // - heads of llama's queries and keys, stored as two halves, are interleaved;
 // - kv_b_proj of multi-head latent attention becomes attn_k_b, [heads][rank][nope], a view of its
 //   columns, and attn_v_b, [heads][value][rank];
@@ -9,9 +9,9 @@
 // - a Linear that other quantisers stored as codes has their description in its runs;
 // - heads of a gated delta rule get GGUF's order (formats/hf_delta.h), as runs of rows, as columns
 //   that are dealt when rows are read, and of vectors and convolutions as copies;
-// - norms that scale by one more than what is stored are copied with that.
-// Layers of multi-token prediction are left out, and what the family leaves out. Tensors of other
-// names keep these.
+// - norms that scale by one more than the stored weight are copied, with one added.
+// Layers of multi-token prediction are left out, and so are tensors that the family leaves out
+// (HfLeftOut). Tensors of other names keep their names.
 //
 // Errors (kFile): those of formats/hf_stored.h; shapes that do not fit config.json, experts that
 // are missing or unlike each other, a type that this program cannot read (of codes kUnsupported).

@@ -36,7 +36,7 @@ struct ImportanceEntry {
   std::vector<float> counts;        // one for each matrix, or one for all
 
   uint64_t values() const { return sums.size() / sizeof(float); }
-  // Returns whether it has a value for every column of every matrix of the tensor.
+  // Returns whether the entry has a value for every column of every matrix of the tensor.
   bool fits(const SourceTensor& tensor) const;
   // Writes the weights of the columns of the matrix that contains `row` to out[dims[0]], in
   // proportion to their mean square; the entry must fit the tensor. All are 1 where nothing was

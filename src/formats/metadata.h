@@ -10,8 +10,8 @@
 //   T std::string, std::string_view (into the file)      string
 //   T std::vector of any of these                        array of such
 // require<T>(key) throws where the key is missing, too.
-// of_layer<T>(key, layer) returns that of an array, or one value that is for all layers. It throws
-// (kFile) where an array has none for the layer.
+// of_layer<T>(key, layer) returns the layer's element of an array, or one value that is for all
+// layers. It throws (kFile) where an array has no element for the layer.
 //
 // Lookup is by binary search over sorted keys: hash tables have worst cases that a file can aim
 // for.

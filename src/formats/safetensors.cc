@@ -56,7 +56,7 @@ std::string_view header_of(const MappedFile& file) {
   return text.substr(kLengthBytes, length);
 }
 
-// Sets the number of elements, and `bytes` from the end of the data's range to its length.
+// Sets the number of elements, and changes `bytes` from the end of the data's range to its length.
 void check_size(const MappedFile& file, SafeTensor& tensor) {
   uint64_t elements = 1, bits = 0;
   bool fits = true;

@@ -2,11 +2,11 @@
 // tensor a type, a shape and a range of the data, then the data:
 // https://github.com/huggingface/safetensors#format
 //
-// A file is hostile until proven otherwise. These check all of it but the tensors' contents: the
-// length of the header (100 MB at most), its JSON, names that stand twice, types, and that ranges
-// fit their shapes, do not overlap, leave no holes and end with the file. Memory stays within a
-// small multiple of the header. Errors (kFile): one sentence with the file, the tensor, what is
-// wrong with it, and the remedy.
+// A file is hostile until proven otherwise. These functions check all of it but the tensors'
+// contents: the length of the header (100 MB at most), its JSON, names that stand twice, types, and
+// that ranges fit their shapes, do not overlap, leave no holes and end with the file. Memory stays
+// within a small multiple of the header. Errors (kFile): one sentence with the file, the tensor,
+// what is wrong with it, and the remedy.
 #pragma once
 
 #include <cstddef>

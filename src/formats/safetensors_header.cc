@@ -158,7 +158,7 @@ class HeaderHandler {
       if (shape.size() == kMaxDims) fail_tensor("has more than {} dimensions", kMaxDims);
       shape.push_back(number);
     } else if (place_ == Place::kOffsets) {
-      // `bytes` holds the range's end until check_size() has both.
+      // `bytes` holds the range's end until check_size() turns it into the range's length.
       (offsets_++ % 2 == 0 ? tensors_.back().offset : tensors_.back().bytes) = number;
     } else {
       unexpected("a number");

@@ -63,7 +63,7 @@ struct SourceTensor {
   std::string_view name;  // points into the source's bytes
   DType dtype;            // meaningful only where type_known
   bool type_known;        // false only with UnknownTypes::kKeep
-  std::string type_text;  // "q4_0", or as the file tells of a type that this program cannot read
+  std::string type_text;  // "q4_0"; for a type that this program cannot read, the file's name of it
   // The dimensions in the file's order: dims[0] is the length of a row, contiguous in memory. 1 to
   // 4, none zero.
   std::vector<uint64_t> dims;

@@ -33,7 +33,7 @@ enum class CodeOrder : uint8_t {
 
 enum class CodeValue : uint8_t {
   kInteger,  // q - zero
-  kSigned,   // two's complement of 8 bits; given as an integer code, 128 more, whose zero is 128
+  kSigned,   // two's complement of 8 bits; read as an integer code 128 larger, with zero 128
   kE2M1,     // 0, 0.5, 1, 1.5, 2, 3, 4, 6, and with 8 more the same below zero
   kE4M3,     // base/fp_types.h
 };

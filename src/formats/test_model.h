@@ -43,7 +43,7 @@ enum class UpForm : uint8_t { kUsual, kOwnGate, kGateAbove, kNoGate };
 
 struct LayerForm {
   UpForm up = UpForm::kUsual;  // encoders only
-  bool wide_norms = false;     // norms over all heads, and a second one: jina's model for code
+  bool wide_norms = false;     // norms over all heads, and a second norm: jina's model for code
 };
 
 // The biases of linear layers: as the architecture has them, none, or all that it may have.

@@ -1,7 +1,7 @@
 // TokenIndex finds tokens by their text, by binary search in a sorted table: a hostile vocabulary
 // could aim for a hash table's worst case. It takes 16 bytes a token; the texts stay the caller's
-// and must outlive the index. Empty texts are never found; for a text that stands twice, the last
-// id is.
+// and must outlive the index. Empty texts are never found; for a text that stands twice, find()
+// returns the last id.
 #pragma once
 
 #include <cstdint>

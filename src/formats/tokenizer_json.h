@@ -4,8 +4,8 @@
 //
 // Errors: kFile, naming the file and the key, for a file that is not a valid tokenizer: other types
 // than are needed, ids beyond the vocabulary or of two tokens, merges that name no token.
-// kUnsupported, naming it, for what this program does not do: another model, settings that would
-// change ids.
+// kUnsupported for another model, and for settings that would change ids and that this program does
+// not support; the error names them.
 #pragma once
 
 #include <cstdint>

@@ -38,11 +38,11 @@ uint32_t block_granule(uint32_t heads, uint32_t columns) {
   return kBlock / std::gcd(kBlock, heads * columns);
 }
 
-// Cuts by KV head unless a finer cut saves an eighth, since copies of caches take memory. With 4
-// query heads a KV head, 2 KV heads are 6 on two of 4 shards and none on the others, or 4 on each;
-// 3 are 12 and 6 on 2 shards, or 10 on each. 2 stay whole on 3 shards, of which one has none: with
-// 3, 2 and 3 query heads the middle shard would have both KV heads, and as much work as 4 query
-// heads with one KV head.
+// Cuts by KV head unless a finer cut makes the work of the busiest shard (busiest()) an eighth
+// less, since copies of caches take memory. With 4 query heads a KV head, 2 KV heads on 4 shards
+// are work of 6, 6, 0, 0, or 4 on each shard if cut finer; 3 KV heads on 2 shards are 12 and 6, or
+// 10 on each. 2 KV heads on 3 shards are not cut: with 3, 2 and 3 query heads the middle shard
+// would have both KV heads, and as much work as 4 query heads with one KV head.
 CutHeads cut_heads(uint32_t heads, uint32_t kv_heads, uint32_t columns,
                    std::span<const uint32_t> shares) {
   uint32_t group_size = heads / kv_heads;
@@ -73,7 +73,7 @@ ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shar
     size_t next = shares.size();
     for (size_t s = 0; s < shares.size(); ++s) {
       if (shares[s] == 0) continue;
-      // (dealt + 1) / share, compared without rounding; the first of equal ones.
+      // Compares (dealt + 1) / share without rounding, and keeps the first of equal shards.
       if (next == shares.size() || (dealt[s] + 1) * shares[next] < (dealt[next] + 1) * shares[s]) {
         next = s;
       }

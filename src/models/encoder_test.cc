@@ -227,7 +227,7 @@ TEST(Encoder, TensorsThatCannotBe) {
     says(encoder_source(shape).add("rope_freqs.weight", {8}), ErrorCode::kUnsupported,
          "rope_freqs.weight");
   }
-  // Separate tensors beside one tensor for all three are refused.
+  // Separate tensors of Q, K and V beside a fused one are refused.
   says(encoder_source({}).add("blk.0.attn_qkv.weight", {48, 144}), ErrorCode::kUnsupported,
        "blk.0.attn_q.weight");
   says(encoder_source(jina).add("blk.0.attn_q_norm.weight", {48}), ErrorCode::kFile,

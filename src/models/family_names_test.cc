@@ -31,7 +31,8 @@ TEST(HfNames, TensorsByGgufsNames) {
             "blk.3.attn_kv_a_mqa.weight");
 }
 
-// The text part of a multimodal model has a prefix of its own, in older files or in newer ones.
+// The text part of a multimodal model has a prefix of its own, which newer files spell differently
+// than older ones.
 TEST(HfNames, GemmasTextStandsAloneOrBesideAnother) {
   for (std::string_view prefix : {"model.", "language_model.model.", "model.language_model.", ""}) {
     EXPECT_EQ(gguf_name(fmt::format("{}layers.4.pre_feedforward_layernorm.weight", prefix),
@@ -44,7 +45,8 @@ TEST(HfNames, GemmasTextStandsAloneOrBesideAnother) {
   }
 }
 
-// Every name that begins with "model." is known without it; the head stands outside of both.
+// Every name that begins with "model." is also known without this prefix. The head never has the
+// prefix.
 TEST(HfNames, BaseModelsHaveNoPrefix) {
   for (std::string_view name :
        {"model.embed_tokens.weight", "model.norm.weight", "model.layers.2.self_attn.k_proj.bias",

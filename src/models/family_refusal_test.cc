@@ -31,7 +31,7 @@ void expect_named(const TestSource& source, std::string_view name) {
 TEST(FamilyRefusal, ArraysShorterThanLayersOrOfAnotherType) {
   struct Case {
     const char *architecture, *key;
-    uint32_t usual;  // of the first layers
+    uint32_t usual;  // the key's value in the first layers
     bool flags = false;
   };
   for (const Case& c :

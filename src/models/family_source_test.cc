@@ -148,7 +148,7 @@ HfFolderWriter mixtral_folder() {
   writer.set("num_experts_per_tok", "2");
   for (size_t e = 0; e < 3; ++e) {
     const std::string name = fmt::format("model.layers.0.block_sparse_moe.experts.{}.", 2 - e);
-    // Each expert lies in another file.
+    // Each expert lies in a file of its own.
     add_counted(writer, name + "w1.weight", {20, 12}, static_cast<float>(1000 * (2 - e)), e);
     add_counted(writer, name + "w2.weight", {12, 20}, 0, e);
   }
@@ -363,7 +363,7 @@ TEST(HfSource, OpensAFolderAndWhatLiesInIt) {
   EXPECT_EQ(hf_folder_of("config.json"), ".");
 }
 
-// The cache of the Hugging Face hub holds such links.
+// The cache of the Hugging Face hub holds links to files.
 TEST(HfSource, LinksAreFollowed) {
   TestFolder folder;
   fs::create_directories(folder.path() + "blobs");

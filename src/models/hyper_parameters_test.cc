@@ -74,7 +74,7 @@ TEST(HyperParameters, AFactorOfRopeIsLinear) {
   none.set("llama.rope.scaling.type", "none");
   EXPECT_EQ(rope_of(none).scaling, RopeScaling::kNone);
   EXPECT_EQ(rope_of(llama_source({})).scaling, RopeScaling::kNone);
-  // The newer key counts if both are there.
+  // The newer key counts if the older key is there too.
   TestSource both = llama_with("rope.scaling.factor", 2.0f);
   EXPECT_EQ(rope_of(both.set("llama.rope.scale_linear", 8.0f)).factor, 2);
   EXPECT_NE(spec_refusal(none.set("llama.rope.scaling.type", "su"), ErrorCode::kUnsupported)

@@ -132,8 +132,8 @@ void read_lfm_layers(const HfReading& reading) {
 }
 
 // Sets the width of the FFN. config.json gives the width of an FFN without a gate. Unless
-// block_auto_adjust_ff_dim is false, the FFN has two thirds of it, then times a multiplier and
-// rounded.
+// block_auto_adjust_ff_dim is false, the FFN's width is two thirds of that, times a multiplier,
+// rounded up.
 void read_lfm2(const HfReading& reading) {
   const ConfigReader& config = reading.config;
   uint64_t ffn = reading.model[HfValue::kFfn];

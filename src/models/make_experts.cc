@@ -128,8 +128,8 @@ NormRef make_router_norm(SpecBuilder& m, uint32_t layer) {
           .eps = m.epsilon()};
 }
 
-// Declares the factors of experts' weights. NVFP4 has none: the tensor belongs to the type, which
-// multiplies by it.
+// Declares the factors of experts' weights. NVFP4 has no such factors: there the tensor holds the
+// scales of whole matrices.
 WeightId make_scales(SpecBuilder& m, uint32_t layer, uint32_t experts) {
   const SourceTensor& down = m.source().require_tensor(layer_tensor(layer, "ffn_down_exps.weight"));
   if (down.type_known && down.dtype == DType::kNVFP4) return {};

@@ -16,8 +16,8 @@ namespace hearth {
 size_t pack_scratch_bytes(const WeightSpec& weight);
 
 // Packs panels [panel0, panel0 + panels) of the shard of the matrix. `scratch` is aligned for
-// floats. Returns false for an invalid scale: one of FP8 or of codes that is negative (integers'
-// may be), infinite or NaN, or an exponent of MXFP4 that stands for no number.
+// floats. Returns false for an invalid scale: one of FP8 or of codes that is negative (scales of
+// integer codes may be), infinite or NaN, or an exponent of MXFP4 that stands for no number.
 bool pack_weight_panels(const WeightSpec& weight, const Shard& shard, uint32_t panel0,
                         uint32_t panels, std::byte* scratch);
 

@@ -1,7 +1,7 @@
 // Qwen3.5 and its successors 3.6 and 3.8, with experts and without. Three layers of four keep the
-// state of a gated delta rule; the fourth attends to all positions, and gates the result. A softmax
-// chooses experts, and the chosen ones' parts of it weight them. A shared expert is weighted by a
-// gate of its own.
+// state of a gated delta rule; the fourth attends to all positions, and gates the result. Experts
+// are chosen by a softmax over all of them, and weighted in proportion to its values. A shared
+// expert is weighted by a gate of its own.
 #include <fmt/format.h>
 
 #include "formats/hf_windows.h"

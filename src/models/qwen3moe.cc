@@ -1,5 +1,5 @@
-// Qwen3 with experts (Yang et al. 2025): Qwen3 with experts as feed-forward layers. A softmax
-// chooses them, and the chosen ones' parts of it weight them.
+// Qwen3 with experts (Yang et al. 2025): Qwen3 with experts as feed-forward layers. Experts are
+// chosen by a softmax over all of them, and weighted in proportion to its values.
 #include "models/architectures.h"
 #include "models/decoder_rows.h"
 #include "models/make_blocks.h"

@@ -16,7 +16,7 @@ void read_scaling(const ModelKeys& keys, RopeParams* rope) {
   if (rope->factor == 0) rope->factor = 1;
   const std::string scaling = keys.text_or("rope.scaling.type", "linear");
   if (scaling == "none" || scaling == "longrope") rope->factor = 1;
-  // Sines and cosines grow by these, whatever the type is.
+  // Sines and cosines grow by both attn_factors, whatever the scaling type is.
   rope->yarn_attn_factor = keys.real_or("rope.scaling.attn_factor", 1) *
                            keys.real_or("rope.scaling.yarn_attn_factor", 1);
   const double ramp = keys.non_negative_or("rope.scaling.yarn_ext_factor", scaling == "yarn");

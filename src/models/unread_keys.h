@@ -2,7 +2,7 @@
 // residuals, layers of other kinds, settings of windowed layers alone. A file is refused if such a
 // key has a value with an effect and no code that makes its blocks has read it, since its text
 // would be wrong. The keys and their neutral values are those of llama.cpp's readers. A key that
-// those do not know describes the model and changes nothing.
+// those readers do not know describes the model and changes nothing.
 #pragma once
 
 #include "models/model_spec.h"

@@ -14,8 +14,8 @@ namespace hearth {
 class BlockBuilder {
  public:
   virtual ~BlockBuilder() = default;
-  // Makes the start of the stream and the first block's input. That is the norm `before` or, if the
-  // embedding has a norm of its own, that norm, which is also the stream.
+  // Makes the start of the stream and the first block's input. The input is the norm `before` of
+  // the stream. If the embedding has a norm of its own, this norm is both the stream and the input.
   virtual Reduced embed(const EmbeddingBlock& embedding, const std::optional<NormRef>& before) = 0;
   // Returns the result of a block that reads the stream's norms, as partial sums.
   virtual Partials block(uint32_t layer, const Block& block, const Reduced& stream) = 0;

@@ -2,8 +2,8 @@
 // shards, vectors with a copy for every shard. It gives their sizes before they have memory; a
 // Model places and packs them (models/model.h).
 //
-// A copy of the table describes the same weights, and shares the packed bytes. Each node's thread
-// that builds graphs makes a copy for them to read.
+// A copy of the table describes the same weights, and shares the packed bytes. On each node the
+// thread that builds graphs makes a copy, which its graphs read.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ struct WrittenTensor {
   const ImportanceEntry* importance = nullptr;
 
   uint64_t bytes() const { return from->rows() * row_bytes(type, from->dims[0]); }
-  // Returns whether its bytes are the source's.
+  // Returns whether the tensor's bytes are copied from the source unchanged.
   bool is_copy() const { return type == from->dtype && from->runs.empty(); }
 };
 

@@ -23,7 +23,7 @@
 
 namespace hearth {
 
-// Gets the number of bytes of the source's tensors that are done, and of all. It is called on the
+// Gets how many bytes of the source's tensors are done, and how many there are. It is called on the
 // thread that calls write_quantized().
 using WriteReport = std::function<void(uint64_t done, uint64_t all)>;
 using WriteBytes = std::function<void(std::span<const std::byte>)>;
