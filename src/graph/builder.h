@@ -8,7 +8,8 @@
 // in different memory.
 //
 // A group may write into another group's value at once, but only in a kReduce that says meet_after.
-// All groups met before that node, and in it no group reads a value that it still writes.
+// All groups met before that node, and no group reads in that node a value that other groups still
+// write.
 #pragma once
 
 #include <memory>

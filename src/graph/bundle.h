@@ -1,8 +1,8 @@
 // Values of a graph. A value is one group's tensor of activations: rows (the step's tokens, or the
-// rows that logits are wanted for) x width, in one or more formats (kernels/quantize/quantize.h).
-// A Bundle is one value (serial, group 0's), or one per group (parallel), as in ArcLight's tensor
-// bundles. A model is written over bundles and does not depend on the number of groups. They stand
-// apart from the builder because graph.h needs them and not the builder.
+// rows that logits are wanted for) x width, in one or more formats (kernels/quantize/quantize.h). A
+// Bundle is one value (serial, group 0's), or one per group (parallel), as in ArcLight's tensor
+// bundles. A model is written over bundles and does not depend on the number of groups. These types
+// stand in a file of their own because graph.h needs them and not the builder.
 #pragma once
 
 #include <cstdint>

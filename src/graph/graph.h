@@ -52,7 +52,8 @@ class Op {
   // node of local shard i modulo n, whose threads claim from it first.
   virtual uint32_t counters() const { return 0; }
   // The number of flags by which threads within the op tell each other how far they are, by
-  // context.tell() and wait_for(). Each is told once in a run. Flags lie on nodes as counters do.
+  // context.post() and wait_for(). Each flag is posted once in a run. Flags lie on nodes as
+  // counters do.
   virtual uint32_t flags() const { return 0; }
   // Returns the op's products with weights, for which schedules are looked up.
   virtual std::vector<ProductUse> products() const { return {}; }

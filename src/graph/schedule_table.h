@@ -50,8 +50,8 @@ struct ScheduleTable {
   bool empty() const { return entries.empty() && attend.is_default(); }
   // Returns the product's schedule in steps of `rows` rows; the empty one if no entry names it.
   GemmSchedule at(const ProductShape& product, uint32_t rows) const;
-  // Returns the numbers of rows up to which the schedules of all these products stay: ascending,
-  // the last kAnyRows.
+  // Returns the numbers of rows up to which the schedules of all these products stay the same:
+  // ascending, the last kAnyRows.
   std::vector<uint32_t> row_bounds(const std::vector<ProductShape>& products) const;
   bool operator==(const ScheduleTable&) const = default;
 };

@@ -4,8 +4,8 @@
 //
 //   a worker's seat in its barrier        its own shard
 //   the flag by which group a tells b     every shard that a member of b stands on has one
-//   chunk counter i of an op of group g   shard i of g's share (counters beyond start over there)
-//   flag i of an op of group g            the same
+//   chunk counter i of an op of group g   shard i modulo n of the n shards of g's share
+//   flag i of an op of group g            the same shard
 //
 // Each of them lies on lines of its own (kLineSpacing), so no two share a line.
 #pragma once

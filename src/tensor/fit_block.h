@@ -50,7 +50,7 @@ struct FitLevel {
 // Returns the levels of instructions that this processor has, slowest first.
 std::span<const FitLevel* const> fit_levels();
 
-// One for each level. Levels of other processor families are declared, but not linked.
+// The functions of each level. Levels of other processor families are declared, but not linked.
 extern const FitLevel kFitPlain, kFitAvx2, kFitAvx512, kFitNeon;
 
 }  // namespace hearth

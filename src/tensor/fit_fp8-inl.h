@@ -64,9 +64,9 @@ class Fp8Fit {
   }
 
  private:
-  // Compares candidates by the error of their codes with the best scale for these, which is
-  // product / square: the error is x^2 - product^2 / square. Subnormal codes are rounded like
-  // normal ones here, since they hardly add to the error.
+  // The best scale for a candidate's codes is product / square, with the error x^2 - product^2 /
+  // square. Candidates are compared by this error. Subnormal codes are rounded like normal ones
+  // here, since they hardly add to the error.
   void compare(LaneFloats largest) {
     const LaneFloats factor = largest * inverse_;
     LaneFloats square{}, product{};
@@ -87,7 +87,7 @@ class Fp8Fit {
   LaneInts finite_;
   bool weighted_ = false;
   LaneFloats square_ = floats(1), product_{},
-             best_{};  // of the best candidate; and its largest element
+             best_{};  // the best candidate's sums, and its largest element
 };
 
 void fit_fp8_lanes(const float* x, const float* weights, float* scales, uint8_t* codes) {

@@ -7,10 +7,10 @@ namespace hearth {
 namespace {
 
 // Elements are counted from the block's least element, or from 0 if none is negative. They are
-// scaled so that the block's range becomes kWholeRange. The range of a candidate's codes is 1 /
-// `least` to 1 / `most` of that range; it begins at the least element or up to a step of codes
-// above. The best scale and minimum for the best candidate's codes are tried next, and then these
-// with minima a bit beside.
+// scaled so that the block's range becomes kWholeRange. A candidate's codes span between 1 / `most`
+// and 1 / `least` of that range. They begin at the least element, or less than a step of codes
+// above it. The best scale and minimum for the best candidate's codes are tried next, and then the
+// best scale with minima kBeside above and below.
 constexpr int kWholeRange = 1023;
 constexpr float kBeside = 0.1f;  // in steps of codes
 struct MinSearch {
@@ -112,8 +112,8 @@ class MinFit {
   }
 
   // Compares candidates by the error of their codes with the best scale and minimum for these. With
-  // elements and codes measured from their means it is x^2 - part^2 / whole, over the sum of
-  // weights.
+  // elements and codes measured from their means, the error is x^2 - part^2 / whole, over the sum
+  // of weights.
   void compare(LaneFloats offset, LaneFloats step) {
     const LaneSums sums = sums_of(offset, step);
     const LaneFloats part = weight_ * sums.product - elements_ * sums.code;

@@ -69,8 +69,8 @@ class ScaleFit {
   ScaleFit(const ProportionalBlocks<kSearch>& x, const float* weights)
       : terms_(x.at, weights), unit_(x.unit) {}
 
-  // Compares candidates by the error of their codes with the best scale for these, which is
-  // product / square: the error is x^2 - product^2 / square.
+  // The best scale for a candidate's codes is product / square, with the error x^2 - product^2 /
+  // square. Candidates are compared by this error.
   void compare(LanePairs factor) {
     const LaneSums sums = terms_.sums([factor](LanePairs x) {
       const LanePairs code = mul_round(x, factor);
@@ -85,7 +85,7 @@ class ScaleFit {
 
   Terms terms_;
   LaneFloats unit_;
-  LaneFloats square_ = floats(1), product_{};  // of the best candidate; and its factor
+  LaneFloats square_ = floats(1), product_{};  // of the best candidate; best_ is its factor
   LaneInts best_{};
 };
 

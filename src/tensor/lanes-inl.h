@@ -6,7 +6,7 @@
 //   kLanes
 //   mul_round(LanePairs a, LanePairs b)     a b / 2^15, rounded, of numbers with |a b| < 2^29
 //   min_of(LanePairs a, LanePairs b), max_of(LanePairs a, LanePairs b)
-//   less_or_zero(LanePairs a, LanePairs b)  a - b, or 0 if that is negative; a and b are not
+//   less_or_zero(LanePairs a, LanePairs b)  a - b, or 0 if that is negative, of numbers >= 0
 //   add_products(LaneInts sum, LanePairs a, LanePairs b)
 //                                           sum + a b of both numbers of a pair
 //

@@ -101,7 +101,7 @@ struct PackKindInfo {
   ScaleForm block_scale = ScaleForm::kNone, super_scale = ScaleForm::kNone;
   uint32_t scale_elements = kBlock;  // elements of one integer dot product: kBlock or half
   bool minima = false;               // whether values are scale * code + minimum
-  // Packs one panel; null if the source has more than rows (tensor/pack_fp8.h).
+  // Packs one panel; null for kinds of FP8, whose scales lie beside the rows (tensor/pack_fp8.h).
   void (*pack)(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                std::byte* scales) = nullptr;
   // Read block `block` of a row to out[32]. Kinds that are multiplied as integers have

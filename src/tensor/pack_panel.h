@@ -4,7 +4,6 @@
 // Packing transposes: 16 rows that lie far apart become one stream. It works in 4 x 4 tiles of
 // 32-bit words, in vector registers that every processor has, and reaches more than half the speed
 // of memcpy.
-// speed of memcpy.
 #pragma once
 
 #include <array>

@@ -20,8 +20,8 @@ constexpr int kMaxSixBits = 63;         // the largest scale or minimum in 6 bit
 constexpr std::array kQuantized = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K,
                                    DType::kQ4_0};
 
-// The fitted scales and minima of a row's blocks. Before the codes are computed, the rounded ones,
-// as they are written, replace them.
+// The fitted scales and minima of a row's blocks. Before the codes are computed, these scales and
+// minima are replaced by the rounded ones that are written.
 struct FittedBlocks {
   const CodeKind& kind;
   const float* x;

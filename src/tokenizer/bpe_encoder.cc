@@ -22,7 +22,7 @@ struct Symbol {
   uint8_t byte;
 };
 
-// Two neighbours that a rule merges, with their ids at the time it was found.
+// Two neighbours that a rule merges, with the ids that they had when they were found.
 struct Candidate {
   uint32_t rank;
   int32_t left;
@@ -188,8 +188,8 @@ bool BpeEncoder::put_fallback(std::string_view character, Work& work) const {
 }
 
 void BpeEncoder::put_characters(std::string_view piece, Work& work) const {
-  // The byte of an unknown token that waits: it is put once it is known whether the next byte joins
-  // it.
+  // The first byte of unknown characters whose token is not put yet: the next character may join
+  // them.
   int unknown = -1;
   auto put_unknown = [&] {
     if (unknown >= 0) work.put(TokenIndex::kNone, static_cast<uint8_t>(unknown));

@@ -11,8 +11,8 @@
 // byte-level vocabulary.
 //
 // A vocabulary with rules of tokenizer.json whose pieces are not spelled as bytes is merged from
-// characters. One without a token becomes the byte tokens "<0x..>" of its bytes where the rules say
-// so and all of them exist, else the unknown token, or the text is refused.
+// characters. A character without a token becomes the byte tokens "<0x..>" of its bytes, where the
+// rules say so and all these tokens exist, else the unknown token, or the text is refused.
 #pragma once
 
 #include <array>

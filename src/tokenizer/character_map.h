@@ -5,15 +5,15 @@
 //   N bytes: a double-array trie over the bytes of the sequences, in units of 32 bits as
 //            Darts-clone writes them: bits 0 to 7 and 31 the label, bit 8 whether a sequence ends
 //            here, bits 10 to 30 the offset to the children, times 256 where bit 9 is set. The
-//            child of the unit
-//            at i by byte b is at i ^ offset ^ b and has the label b; that by no byte holds the
-//            value in its low 31 bits, so no sequence holds a NUL.
+//            child of the unit at i by byte b is at i ^ offset ^ b and has the label b. Where a
+//            sequence ends at i, the unit at i ^ offset holds its value in the low 31 bits, so no
+//            sequence holds a NUL.
 //   the rest: the replacements, each ended by a NUL; a value is the place where one begins
 //
 // The bytes may lie: every step is held against the bounds. A trie that leads out of itself, or to
 // no replacement, has no sequence there; one that goes in circles ends after kMaxSequenceBytes.
 // Construction fails (kFile) where sizes contradict each other, the last replacement has no end, or
-// one is longer than kMaxReplacementBytes: a short text would become a huge one.
+// a replacement is longer than kMaxReplacementBytes: a short text would become a huge one.
 #pragma once
 
 #include <bitset>
@@ -49,7 +49,7 @@ class CharacterMap {
 
  private:
   struct Place {
-    uint32_t children;  // the base of the children: that by byte b is at children ^ b
+    uint32_t children;  // the base of the children: the child by byte b is at children ^ b
     bool ends;          // a sequence ends here
   };
 

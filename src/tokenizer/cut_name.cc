@@ -78,7 +78,7 @@ std::string cut_name(const Vocab& vocab) {
   const PreTokenizer own(vocab.rules->cut, vocab.source);
   const std::vector<std::string> texts = hard_texts();
   std::optional<bool> all_merge;
-  const std::string* last = nullptr;  // of the first differing texts, the one farthest in the list
+  const std::string* last = nullptr;  // the farthest of all names' first differing texts
   bool otherwise = false;             // some name splits alike, but differs in NFC or whole tokens
   for (const std::string_view name : kNames) {
     const PreTokenizerRule& rule = *find_pre_tokenizer(name);

@@ -1,8 +1,8 @@
 // Finds the name of a pre-tokenizer (tokenizer/pre_tokenizer.h) by which a GGUF file can state how
-// a tokenizer.json splits text for byte-level BPE. It tries the named ones that llama.cpp knows,
-// too, and takes the first that splits all of hard_texts() into the same pieces, normalises to NFC
-// where the tokenizer.json does, and takes whole pieces for tokens where it does, or where that
-// makes no difference since merges lead to every token.
+// a tokenizer.json splits text for byte-level BPE. It tries pre-tokenizers that llama.cpp knows,
+// too, and takes the first that splits all of hard_texts() into the same pieces and normalises to
+// NFC if the tokenizer.json does. If only one of the two takes whole pieces for tokens, merges must
+// lead to every token: then that makes no difference.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// Returns the name; `vocab` has rules. Throws (kUnsupported), with a text that no named one splits
-// alike, where there is none.
+// Returns the name; `vocab` has rules. Throws (kUnsupported) where no pre-tokenizer does the same,
+// with a text that is split differently.
 std::string cut_name(const Vocab& vocab);
 
 }  // namespace hearth

@@ -99,8 +99,9 @@ bool spells_bytes(const Vocab& vocab) {
   });
 }
 
-// Sets whether a token is put before and behind a text. A file has room for one on each side, which
-// may be another than the one that ends a generation; where there are several it puts none.
+// Sets whether a token is put before and behind a text. A file has room for one token on each side;
+// where the tokenizer puts several, the file puts none. The token behind may differ from the one
+// that ends a generation.
 void settle_ends(const Tokenizer& tokenizer, Vocab* vocab) {
   const std::span<const int32_t> before = tokenizer.before(), behind = tokenizer.behind();
   vocab->add_bos = tokenizer.adds_bos() && before.size() == 1;

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// The score of a token that no rule makes; those of all others are above it.
+// The score of a token that no rule makes; the scores of all other tokens are above it.
 constexpr float kNoRule = -1e7F;
 
 bool is_run(std::string_view token) {

@@ -13,9 +13,10 @@ namespace hearth {
 std::vector<MergeRule> merges_by_rank(const Vocab& vocab);
 
 // Returns the scores by id for a vocabulary with merges. Throws (kUnsupported) where no scores do
-// the same: rules of one token with those of another among them, or two tokens whose concatenation
-// is a token that no rule makes of them. Tokens of one repeated character may have their rules
-// among each other's, as happens where they had equal scores: all of them lead to the longest.
+// the same: where the rules of one token are not consecutive, or where the concatenation of two
+// tokens is a token that no rule makes of the two. Rules of tokens of one repeated character need
+// not be consecutive, as happens where these had equal scores: all of them lead to the longest
+// token.
 std::vector<float> merge_scores(const Vocab& vocab);
 
 }  // namespace hearth

@@ -22,7 +22,7 @@ namespace hearth {
 // The memory that matching needs; no two threads may use one at a time.
 class MatchMemory {
  public:
-  // `pace` is that of the work that matching is a part of; null: none.
+  // `pace` is the pace of the work that includes the matching; null: none.
   explicit MatchMemory(Pace* pace = nullptr);
   ~MatchMemory();
 

@@ -65,7 +65,7 @@ class CharsmapMaker {
   // Returns a base that no other unit's children use: a child is recognised by its label alone.
   uint32_t free_base(const std::map<uint8_t, Keys>& children, bool with_value) const {
     auto is_free = [&](uint32_t at) { return at >= taken_.size() || !taken_[at]; };
-    constexpr size_t kFar = 512;  // units before are nearly all taken
+    constexpr size_t kFar = 512;  // units farther from the end are nearly all taken
     for (auto base = static_cast<uint32_t>(std::max(taken_.size(), kFar + 1) - kFar);; ++base) {
       bool fits = !bases_.contains(base) && (!with_value || is_free(base));
       for (const auto& [label, below] : children) fits = fits && is_free(base ^ label);

@@ -71,7 +71,7 @@ class Tokenizer {
   // Returns the text of `ids`. Control, unknown and unused tokens are shown by name, or not at all.
   // The space that SentencePiece and WordPiece put before the first word is removed. As in
   // SentencePiece, the unknown token of a unigram vocabulary is shown as U+2047 between spaces, and
-  // its unused ones are text.
+  // its unused tokens are text.
   std::string decode(std::span<const int32_t> ids, bool render_special = false) const;
 
   // Appends the text of the next ids, for ids that come in parts. The caller sets `first` to true

@@ -6,14 +6,15 @@
 // precision from the beginning of the text, and the larger of these sums, or the first of equal
 // ones, wins.
 //
-// A token's text is found but for control, unknown, byte and unused tokens. A user-defined one has
-// the score -0.1, or where scores are above 0 its bytes times the best less 0.1, so that nearly
-// nothing else stands in its place. A character that no token spells alone may stand as an unknown,
-// 10 below the worst score. In the end unknowns become the byte tokens of their bytes where the
-// vocabulary has these (of the type byte), and otherwise one unknown token for a run.
+// A token's text is found but for control, unknown, byte and unused tokens. A user-defined token
+// has the score -0.1, or where scores are above 0 the best score times the token's bytes, less 0.1,
+// so that nearly nothing else stands in its place. A character that no token spells alone may stand
+// as an unknown token, with a score 10 below the worst. In the end unknowns become the byte tokens
+// of their bytes where the vocabulary has these (of the type byte), and otherwise one unknown token
+// for a run.
 //
 // Where no token has a space behind another character, the text is cut word by word, since no token
-// reaches from one into the next: the memory is that of the longest word, 24 bytes a byte.
+// reaches from one word into the next: the memory is that of the longest word, 24 bytes a byte.
 //
 // Construction fails (kFile) where only some byte tokens exist, or none and no unknown token, and
 // as CharacterMap does. encode() throws (kRequest) where the character map makes more than 512 MiB

@@ -28,8 +28,8 @@ class UnigramNormalizer {
   // The arguments are not needed afterwards. Throws as CharacterMap does.
   UnigramNormalizer(const Vocab& vocab, const TokenIndex& index);
 
-  // Returns the normalised text. `first`: it begins with a space if the vocabulary puts one. Throws
-  // (kRequest) where the map makes more than `most` bytes of the text.
+  // Returns the normalised text. With `first` the text begins with a space if the vocabulary puts
+  // one. Throws (kRequest) where the map makes more than `most` bytes of the text.
   std::string normalize(std::string_view text, bool first, size_t most, Pace& pace) const;
 
  private:

@@ -122,9 +122,9 @@ class AttentionOp : public Op {
         task.pieces = pieces;
         return task;
       };
-      // A thread takes several units on end, so that one's last page fetches the next one's first.
-      // It takes one at a time if some units take much longer than others, or if units are cut into
-      // pieces, since each piece waits for the one before.
+      // A thread takes several units on end, so that the last page of a unit prefetches the first
+      // page of the next unit. It takes one unit at a time if some units take much longer than
+      // others, or if units are cut into pieces, since each piece waits for the one before.
       const bool runs = pieces == 1 && units_are_alike(context);
       const uint32_t takers = runs ? threads_ : count;
       auto claim = [&] {
@@ -324,8 +324,8 @@ class AttentionOp : public Op {
     }
   }
 
-  // Merges sums of spans behind those of the unit's spans before them. After the unit's last spans
-  // the results go into the output tile.
+  // Merges `sums`, of the spans, behind the merged sums of the unit's earlier spans. After the
+  // unit's last spans the results go into the output tile.
   void merge(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
              float* sums, const Worker& worker) const noexcept {
     const size_t unit = size_t{task.local_shard} * enough_ + task.unit;

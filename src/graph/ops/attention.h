@@ -22,7 +22,8 @@ enum class KvKept : uint8_t { kCached, kForStep };
 enum class Mask : uint8_t { kCausal, kBidirectional };
 
 // Queries at position p are multiplied by 1 + growth ln(floor(p / span) + 1), so that scores stay
-// as sharp over long texts (Llama 4's temperature, as in Ministral 3). With growth 0 they are not.
+// as sharp over long texts (Llama 4's temperature, as in Ministral 3). With growth 0 queries stay
+// as they are.
 struct QueryTemperature {
   float growth = 0;
   uint32_t span = 0;  // above 0 where growth is

@@ -28,7 +28,7 @@ struct PartColumns {
 struct DeltaSlice {
   uint32_t shard;
   UnitRange heads;  // of the whole model
-  uint32_t state;   // the first one's index among the shard's key heads
+  uint32_t state;   // the index of the first among the shard's key heads
   uint32_t local;   // and among the group's
   PartColumns query, key, value, gate, alpha, beta;
   uint32_t out_column, out_element;  // of the output's ColumnSlice
@@ -114,7 +114,7 @@ class DeltaConvOp : public Op {
   }
 
   // Convolves a head's columns from `in_column` on, which are channels from `channel` on. `column`
-  // is the first one's index among the key head's columns.
+  // is the index of the first column among the key head's columns.
   void mix_columns(ExecutionContext& context, const DeltaSlice& slice, const StepItem& item,
                    uint32_t in_column, uint32_t channel, uint32_t out_column, uint32_t column,
                    const float* from, float* to) const noexcept {

@@ -5,13 +5,13 @@
 //
 // The op stands between two barriers: the one after the router's logits, and its own. Threads claim
 // three kinds of tasks, in this order, and no thread waits for a task that is unclaimed:
-//   routing      some rows' experts and weights (kernels/routing/routing.h). Of few rows every
-//                thread routes all by itself, which costs less than telling each other.
+//   routing      some rows' experts and weights (kernels/routing/routing.h). If rows are few, each
+//                thread routes all of them by itself, which costs less than telling the others.
 //   gate and up  some panels of one expert over its rows: their products, SwiGLU, and the result
 //                quantised, a row for each choice. Experts with most rows come first.
 //   down         some columns of the output over all experts, in ascending order: each expert's
 //                product as soon as that expert's own gate and up are done, and then every row's
-//                weighted sum. So no sum of an expert's leaves the thread's cache.
+//                weighted sum. So no expert's sum leaves the thread's cache.
 // (Fine-grained tasks with a counter per expert: OSDI'26 hybrid MoE system, section 3.5.)
 //
 // The numerical contract: a shard's routed experts, in ascending order, are divided into segments
@@ -55,8 +55,8 @@ struct ExpertLayer {
   const VectorWeight* scales = nullptr;
 };
 
-// Returns an axis whose units are experts, cut by the shard that has each. Sums over experts follow
-// its segments.
+// Returns an axis whose units are experts: a shard has one unit for each expert that it holds. Sums
+// over experts follow the axis's segments.
 AxisCuts expert_cuts(std::span<const ExpertWeights> experts);
 
 // Appends the experts' op and returns its partial sums. `logits`: the router's, [rows][experts].

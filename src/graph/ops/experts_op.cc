@@ -27,7 +27,7 @@ struct Terms {
   uint8_t steps[kMaxChosen];
   uint32_t count = 0;
   uint32_t segment = 0;  // of the last term
-  // The level of the tree, for each sum that is held, at which it meets the sum below it.
+  // For each sum that is held, the level of the tree at which this sum meets the sum below it.
   uint32_t levels[kMaxSums];
   uint32_t open = 0;
 

@@ -33,11 +33,11 @@ struct ExpertShard {
   };
   std::vector<Output> outputs;
   ValueId shared_output = 0;              // where units.shared
-  bool adds_down_bias = true;             // the first shard that holds the columns does
+  bool adds_down_bias = true;             // true on the first shard with columns of down
   ValueId hidden = 0, shared_hidden = 0;  // what down reads: by place, and by row
   ExpertTasks::Shape shape;
   ScheduledExpert products, shared_products;
-  WeightWork routed, all;  // of the routed experts, and of the shared one
+  WeightWork routed, all;  // of the routed experts; of the shared expert, which all rows take
 };
 
 class ExpertsOp : public Op {

@@ -17,7 +17,7 @@ static_assert((2 * kRows + kMaxConvTaps) * kChannels * sizeof(float) <= kOpTileB
 struct ConvSlice {
   uint32_t shard;
   uint32_t begin, count;  // of the whole model
-  uint32_t state;         // the first one's index among the shard's
+  uint32_t state;         // the first channel's index among the shard's channels
   uint32_t in_shard;      // channels of the shard
   uint32_t before, after, input;
   uint32_t out_column, out_element;  // of the output's ColumnSlice

@@ -65,7 +65,7 @@ class GroupKvPages {
  private:
   struct Slot {
     uint32_t shard;
-    uint32_t head;  // the first: among those of the shard's cache, or the group's
+    uint32_t head;  // the first KV head's index in the shard's cache, or in the group's value
   };
   std::optional<ValueId> value_;
   uint32_t layer_;

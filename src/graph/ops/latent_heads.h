@@ -74,8 +74,8 @@ void for_forms(const StepView& step, uint32_t row, uint32_t m, const Run& run) n
   }
 }
 
-// Returns the copies of a shard's latents that a group writes, with part i of n of the shard; it
-// reads the first of them. Other plans may divide the shard among more groups, or fewer.
+// Returns the copies of a shard's latents that a group with part i of n of the shard writes; the
+// group reads the first copy. Other plans may divide the shard among more groups, or fewer.
 inline UnitRange latent_copies(const ExecutionContext& context, const GroupShare& share,
                                uint32_t shard, uint32_t layer) noexcept {
   const uint32_t copies = context.kv().heads(shard, layer);

@@ -91,7 +91,7 @@ class HeadsOp : public GemmOp<HeadTask> {
     }
   }
 
-  // Returns the products of each of its weights, by local shard.
+  // Returns the products of each of the op's weights, by local shard.
   virtual std::vector<const std::vector<ScheduledProduct>*> scheduled() const = 0;
   // Computes rows [row, row + m) of the task's heads; m is tile_rows_ at most.
   virtual void run_tile(ExecutionContext& context, const HeadTask& task, uint32_t row, uint32_t m,

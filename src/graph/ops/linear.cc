@@ -144,8 +144,8 @@ class PartialLinearOp : public GemmOp<PartialTask> {
       max_segments_ = std::max(max_segments_, output.whole_segments);
       uint32_t local_shard = output.piece.shard - columns[0].shard;
       const Shard& shard = weight.shards[output.piece.shard];
-      // Number of the input's block that would hold the shard's block 0. The input starts at the
-      // group's first element.
+      // The number that the shard's block 0 would have among the input's blocks. The input starts
+      // at the group's first element.
       auto first_block =
           static_cast<ptrdiff_t>(columns[local_shard].column / kBlock) -
           static_cast<ptrdiff_t>((columns[local_shard].element - shard.spec.k_origin) / kBlock);
@@ -180,7 +180,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
     ValueId value;
     ptrdiff_t x_block;  // where the shard's block 0 would stand in the input
     UnitRange blocks;
-    std::vector<uint32_t> cuts;  // of these, into segments
+    std::vector<uint32_t> cuts;  // where segments meet among `blocks`
   };
 
   uint32_t segments() const override { return max_segments_; }

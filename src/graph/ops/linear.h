@@ -1,5 +1,6 @@
 // Linear layers over cut weights. If weights have an order of columns, an op before the layer
-// gathers their input in it (graph/ops/gather.h). Weights that read one input have one order.
+// gathers their input in that order (graph/ops/gather.h). Weights that read one input have one
+// order.
 #pragma once
 
 #include <string>

@@ -45,8 +45,8 @@ uint32_t stack_columns(uint32_t width, uint32_t depth) {
 
 class ReduceOp : public Op {
  public:
-  // Writes to `out`: x' to x (neither with kOutputs nor if the join holds), and the norms to the
-  // copies of all groups.
+  // The op writes x' to out.x, except with kOutputs or if the join holds. It writes the norms to
+  // the copies of all groups.
   ReduceOp(const ReducePlan& plan, uint32_t group, uint32_t shard, const Reduced& out)
       : plan_(plan), group_(group) {
     if (plan.join.holds) held_ = out.held.values[group];

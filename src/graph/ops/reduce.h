@@ -16,8 +16,8 @@
 //   all to all  P (P - 1) x rows x width x 4        each group reads the others' pieces
 //   dealt         (P - 1) x rows x width x (4 + f)  each row's owner does, and writes P - 1 copies
 // So the second way moves fewer bytes if f < 4 (P - 1): always with three groups or more, and with
-// two for q8 and bf16. For f32 and two they are even, and the second sums and norms each row only
-// once.
+// two for q8 and bf16. For f32 and two groups both ways move as many bytes, and the second way sums
+// and norms each row only once.
 #pragma once
 
 #include <optional>
@@ -64,8 +64,9 @@ struct Reduced {
 };
 
 // Rows are at most kMaxReduceWidth wide. With RowSet::kOutputs only the step's output rows are
-// summed and normed, packed. This is the model's last norm: x' is not written, and the hidden
-// states that the step wants are. `held`: Reduced::held of the reduce before, if that held some.
+// summed and normed, packed. This is the model's last norm: x' is not written, but the hidden
+// states that the step wants are written. `held`: Reduced::held of the reduce before, if that held
+// some.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const Join& join, RowSet rows = RowSet::kTokens,
                         const Bundle& held = {});

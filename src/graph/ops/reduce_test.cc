@@ -444,8 +444,8 @@ TEST(ReduceTest, PlansAgreeToTheBitAndComeNearDouble) {
   }
 }
 
-// Columns are summed some at a time, and the groups' do not begin where those ranges do. 128 pieces
-// are a stack 8 deep.
+// A range of columns is summed at a time. Groups begin with different columns, which need not be
+// the first ones of a range. 128 pieces make a stack 8 deep.
 TEST(ReduceTest, TheWidestRowsFit) {
   const Layout deep{JoinNorm::kNone,
                     NormKind::kLayer,
