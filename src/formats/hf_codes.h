@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// The role of a tensor in a model with quantised Linears, told by its name.
+// The role that a tensor has by its name in a model with quantised Linears.
 enum class HfRole : uint8_t {
   kWhole,   // an unquantised tensor, or the codes of a Linear
   kPart,    // scales, zeros or the like of a Linear

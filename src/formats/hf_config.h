@@ -39,7 +39,7 @@ struct HfConfig {
   bool is_recurrent(uint32_t layer) const { return layer < recurrent.size() && recurrent[layer]; }
   // Sets the value to `number`; does nothing for kNone and kOne, which are constant.
   void keep(HfValue value, uint32_t number);
-  // Sets the values of `by_layer` to those of one layer.
+  // Sets the values that `by_layer` lists to their numbers for one layer.
   void keep_layer(uint32_t layer);
   // Returns the key in GGUF: "qwen3.block_count".
   std::string key(std::string_view name) const;

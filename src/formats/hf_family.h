@@ -66,7 +66,7 @@ enum class HfValue : uint8_t {
   // The following are computed from the others (formats/hf_config.cc).
   kEvenHead,  // kWidth / kHeads
   kFourWidths,
-  kHead,  // there is a matrix of its own for logits
+  kHead,  // logits have a matrix of their own
   kQueryRows,
   kKeyRows,
   kRoutingBias,  // experts are chosen with a bias
@@ -100,7 +100,7 @@ struct HfKey {
     kReal,
     kFlag,
     kChoice,  // a string that stands for a number (HfChoice)
-    // Values that must be those of the row, else the file is refused (kUnsupported):
+    // The key must have the row's value, else the file is refused (kUnsupported):
     kMustText,
     kMustFlag,
     kMustCount,

@@ -27,7 +27,7 @@
 
 namespace hearth {
 
-// Suffixes of an FP8 tensor's scales behind its name: those for blocks, and others.
+// Suffixes behind an FP8 tensor's name: of its scales for blocks, and of its other scales.
 inline constexpr std::string_view kHfBlockScales = "_scale_inv", kHfScales = "_scale";
 
 class HfStored {

@@ -112,7 +112,7 @@ class Maker {
     }
   }
 
-  // Skips a tensor of a layer of multi-token prediction; throws for a layer beyond those.
+  // Skips a tensor of a layer of multi-token prediction; throws for a layer beyond those layers.
   void skip(const SafeTensor& tensor, uint32_t layer) {
     const uint64_t layers = config_[HfValue::kLayers], more = config_[HfValue::kPredictLayers];
     if (layer - layers >= more) {

@@ -164,7 +164,7 @@ void MappedFile::release(size_t offset, size_t length) const {
   size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   size_t end = offset + std::min(length, bytes_.size() - offset);
   size_t first = (offset + page - 1) / page * page;
-  // Behind the file's end its last page holds nothing that someone could still need.
+  // The rest of the last page, behind the file's end, holds nothing that someone could still need.
   size_t last = end == bytes_.size() ? end : end / page * page;
   if (first >= last) return;
   // The mapping is private and clean, so the kernel can only drop pages or ignore the call; neither

@@ -106,7 +106,7 @@ bool is_plain(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
          (each == at.run->stored.rows || (each % kPanelRows == 0 && row % kPanelRows == 0));
 }
 
-// Returns whether the rows of each panel have the same scales.
+// Returns whether in each panel all rows have the same scales.
 bool panels_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   if (is_plain(tensor, first, rows)) return true;
   for (uint64_t row = first; row < first + rows; ++row) {

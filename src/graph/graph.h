@@ -83,7 +83,7 @@ struct ValuePlace {
 };
 
 struct Graph {
-  // Returns the distinct products of all its ops, in their order.
+  // Returns the distinct products of all ops of the graph, in their order.
   std::vector<ProductUse> products() const;
   // Returns whether an AttendSchedule applies to some op (Op::attends).
   bool attends() const;

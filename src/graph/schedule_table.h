@@ -19,7 +19,7 @@ namespace hearth {
 struct ProductUse {
   ProductShape shape;
   uint32_t segments = 1;    // of K, which may be dealt into as many parts
-  bool of_outputs = false;  // its rows are those of logits that a step gives, not its tokens
+  bool of_outputs = false;  // its rows are a step's rows of logits, not the step's tokens
   // The panels of a task where schedules cannot set them, as for matrices side by side; 0: they
   // can.
   uint16_t task_panels = 0;

@@ -15,7 +15,7 @@ namespace hearth {
 struct RowSlice {
   uint32_t shard;
   uint32_t panel0, panels;
-  uint32_t lead;  // rows before the group's first in its first panel
+  uint32_t lead;  // rows of the first panel before the group's first row
   uint32_t rows;  // the group's own
   uint32_t column;
   uint32_t row;  // the first, in the whole weight

@@ -50,8 +50,8 @@ TEST(LatentSpec, HeadsAreCutOneByOne) {
   }
 }
 
-// With the key yarn_log_multiplier YaRN scales scores and not cosines; without the key it scales
-// cosines and not scores.
+// YaRN scales scores and not cosines if the key yarn_log_multiplier is there, else cosines and not
+// scores.
 TEST(LatentSpec, YarnScalesScores) {
   TestSource source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn").set("deepseek2.rope.scaling.factor", 40.0f);

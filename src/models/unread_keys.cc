@@ -15,7 +15,8 @@ enum class Neutral : uint8_t {
 };
 
 struct Key {
-  std::string_view name;  // after "<architecture>."; with a dot at its end, all keys that begin so
+  // The key after "<architecture>."; a name that ends in a dot stands for all keys that begin so.
+  std::string_view name;
   Neutral neutral;
 };
 

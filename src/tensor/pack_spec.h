@@ -168,7 +168,7 @@ void pack_panels(const PackSpec& spec, DType dtype, const std::byte* source, siz
 // Points to the 16 rows of a panel, each at K = 0 of the whole tensor; null is a row of padding.
 using PanelRows = std::array<const std::byte*, kPanelRows>;
 
-// Packs one panel of the shard the same way, from rows that may lie anywhere.
+// Packs one panel of the shard like pack_panels(), from rows that may lie anywhere.
 void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32_t panel,
                 std::byte* codes, std::byte* scales, float scale = 1);
 

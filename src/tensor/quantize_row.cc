@@ -94,8 +94,8 @@ int six_bits_of(float value, float unit) {
   return number > 0 ? static_cast<int>(rounded(std::min(number, float{kMaxSixBits}))) : 0;
 }
 
-// Writes d, dmin and 12 bytes of 6-bit numbers for a super-block's scales and minima, and sets
-// these to the written ones. ScaleMin6 describes the layout.
+// Writes d, dmin and 12 bytes of 6-bit numbers for a super-block's scales and minima, and replaces
+// these by the written ones. ScaleMin6 describes the layout.
 void put_six_bit_scales(ScaleAndMin* of, std::byte* out) {
   float scale = 0, min = 0;
   for (size_t part = 0; part < kBlocks; ++part) {
@@ -163,7 +163,8 @@ void write_q5_k(const float* x, size_t n, const float* weights, std::byte* out) 
 
 constexpr size_t kHalf = kBlock / 2, kHalves = kSuper / kHalf;
 
-// Writes d and the scales of a super-block's halves of blocks, and sets these to the written ones.
+// Writes d and the scales of a super-block's halves of blocks, and replaces these scales by the
+// written ones.
 void put_q6_scales(ScaleAndMin* of, std::byte* out) {
   float largest = 0;
   for (size_t h = 0; h < kHalves; ++h) {

@@ -304,7 +304,8 @@ TEST(FileVocabulary, RefusesMergesThatScoresCannotExpress) {
   expect_refusal(parts, "NFC");
 }
 
-// Gemma's tokens of several spaces have one score, and their rules stand among each other.
+// Gemma's tokens of several spaces have one score, and the rules of one stand among those of
+// others.
 TEST(FileVocabulary, RunsHaveRulesAmongEachOthers) {
   Parts parts =
       marked(R"("▁ ▁", "▁ ▁▁", "▁ ▁▁▁", "▁▁ ▁", "▁▁ ▁▁", "▁▁▁ ▁")", R"("▁▁", "▁▁▁", "▁▁▁▁")");

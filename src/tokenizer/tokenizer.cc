@@ -79,7 +79,7 @@ struct Tokenizer::Rules {
 
   MatchMemory memory;  // used during construction only
   TextNormalizer normalizer;
-  SpecialTokens special;  // those that are found in normalised text
+  SpecialTokens special;  // special tokens that are found in normalised text
   TokenDecoder decoder;
 };
 

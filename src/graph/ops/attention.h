@@ -35,7 +35,7 @@ struct AttentionShape {
   uint32_t kv_heads;      // of the whole model
   uint32_t group_size;    // query heads per KV head (GQA, Ainslie et al. 2023)
   uint32_t key_length;    // elements of a head's keys and queries
-  uint32_t value_length;  // of its values and results
+  uint32_t value_length;  // of a head's values and results
   uint32_t granule;       // KV heads whose results together are whole blocks of 32
   uint32_t window;        // of a causal mask; 0: none
   float scale;

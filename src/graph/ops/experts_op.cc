@@ -27,7 +27,7 @@ struct Terms {
   uint8_t steps[kMaxChosen];
   uint32_t count = 0;
   uint32_t segment = 0;  // of the last term
-  // For each sum that is held, the level of the tree at which this sum meets the sum below it.
+  // The level of the tree at which a held sum meets the sum below it; an entry for each held sum.
   uint32_t levels[kMaxSums];
   uint32_t open = 0;
 

@@ -115,7 +115,7 @@ class ReduceOp : public Op {
  private:
   struct Norm {
     NormTarget target;
-    std::vector<ValueId> copies;  // of the other groups, the next one's first
+    std::vector<ValueId> copies;  // of the other groups, beginning with the next group
   };
   uint32_t shard() const { return norms_[0].target.shard; }
 

@@ -60,7 +60,7 @@ struct Reduced {
   Bundle x;  // x' in f32; dealt rows each at their owner; empty with kOutputs
   Bundle normed;
   Bundle second = {};  // where the join has one
-  Bundle held = {};    // f32; a row lies in the same group as its x'; if the join holds
+  Bundle held = {};    // in f32, if the join holds; a row lies in the same group as its x'
 };
 
 // Rows are at most kMaxReduceWidth wide. With RowSet::kOutputs only the step's output rows are

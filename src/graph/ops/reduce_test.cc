@@ -163,7 +163,7 @@ class Stack {
                     op_per_group(builder_, [&](uint32_t) { return std::make_unique<LastOp>(); }));
   }
 
-  // Pieces are single segments, those of a group on end.
+  // Each piece is one segment, and a group's pieces follow each other.
   Partials block(const Bundle& normed) {
     Partials partials{{{}, {}, cuts_}, layout_.width, &bias_.weight};
     std::vector<std::vector<ValueId>> of_group(builder_.group_count());
