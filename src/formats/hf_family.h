@@ -220,7 +220,7 @@ struct HfRope {
   // settings at all. 0: all rotate.
   double proportional = 0;
   // The key of the RoPE base of layers with a window, and their base where config.json states none.
-  // These layers then have no scaling. A null key: all layers rotate alike.
+  // These layers then have settings of their own and no scaling. A null key: all layers are alike.
   const char* windowed_key = nullptr;
   double windowed_base = 0;
 };
