@@ -25,7 +25,8 @@ class Choices {
   }
   // Returns true for one byte value in `n`; for the byte 0 only if `n` is 1.
   bool once_in(uint32_t n) { return byte() % n == n - 1; }
-  // Returns an element of the list; the first one beyond the input's end.
+  // Returns the element of the list that the next byte chooses: the first one beyond the input's
+  // end.
   template <typename List>
   const auto& of(const List& list) {
     return std::data(list)[byte() % std::size(list)];

@@ -77,7 +77,7 @@ void shrink(Shape& shape) {
   }
 }
 
-// The rows of the tables that encoders add.
+// The numbers of positions in the tables that encoders add.
 constexpr std::array<uint32_t, 8> kContexts = {16, 64, 17, 40, 2, 5, 1, 200};
 
 Shape choose_shape(Choices& choices, std::string_view architecture) {

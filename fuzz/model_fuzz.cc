@@ -155,7 +155,7 @@ void run_model(Choices& choices) {
   for (uint8_t token : work.tokens) tokens.push_back(static_cast<int>(token % made.vocabulary));
   ModelSource source = parse_gguf(std::move(made.file), "made.gguf");
   ModelSpec spec = make_spec(source);
-  // A table of positions has a row for each, so the context must not exceed the file's.
+  // A table of positions has a row for each position, so the context must not exceed the file's.
   work.reference.context = std::min(work.reference.context, spec.hyper.context);
   work.other.context = work.reference.context;
   const Machine& machine = host.machines[work.reference.shards - 1];

@@ -124,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t cut = std::min(input.find('\n'), input.size());
   const std::string_view rest = input.substr(std::min(cut + 1, input.size()));
   try {
-    // This makes both sides take the same one of duplicate members.
+    // Reading and writing the schema drops duplicate members, so that both sides see the same one.
     const std::string schema = boost::json::serialize(read_json(input.substr(0, cut)));
     for (std::string_view word : kLeftOut) {
       if (schema.find(word) != std::string::npos) return 0;

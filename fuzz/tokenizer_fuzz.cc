@@ -1,7 +1,7 @@
 // Fuzzes tokenizers of all four kinds with any bytes, and vocabularies made of any bytes. The first
 // byte chooses the tokenizer, the second its options; the rest is the text.
 //   - byte-level BPE returns every text byte for byte, or its equal in NFC where the pre-tokenizer
-//     normalises; SentencePiece all but U+2581, its unigram model the normalised text
+//     normalises; SentencePiece returns all but U+2581, its unigram model the normalised text
 //   - ids lie inside the vocabulary; a stream of single tokens is well-formed UTF-8 and equals the
 //     stream of all tokens; a stop string is never returned
 //   - an inconsistent vocabulary is refused by an Error

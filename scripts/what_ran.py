@@ -4,7 +4,7 @@
     scripts/what_ran.py BUILD...              builds whose tests ctest has just run
     scripts/what_ran.py --page PAGE BUILD...  puts their ISA levels into a page's table instead
 
-The tests report it themselves: skips in the output that ctest keeps, ISA levels in isa_levels.csv
+The tests report both themselves: skips in the output that ctest keeps, ISA levels in isa_levels.csv
 (src/kernels/test_levels.h). The last line names the levels that were tested and those that were
 not. If HEARTH_RAN_FILE names a file, the builds are added to it, so that scripts/steps.sh can
 report on all of them at the end.

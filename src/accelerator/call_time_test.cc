@@ -44,8 +44,8 @@ TEST(CallTime, ProductsAreTimedByRows) {
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 1), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 9), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 32), 0.02);
-  // A kind that was not measured is as slow as the slowest with the same activations; else as the
-  // slowest of all.
+  // A kind that was not measured counts as slow as the slowest kind with the same form of
+  // activations. If no such kind was measured, it counts as slow as the slowest of all.
   EXPECT_DOUBLE_EQ(each(PackKind::kQ6_K, 1), 0.02);
   EXPECT_DOUBLE_EQ(each(PackKind::kBF16, 1), 0.1);
 }
@@ -67,8 +67,8 @@ TEST(CallTime, OtherCallsAreTimedByTheirWork) {
   EXPECT_DOUBLE_EQ(times.seconds(latents), 3 * 2 * (48 + 40) / 32.0);
 }
 
-// Each of three experts has 4 rows of 100. So 12 sums are read and written, and all sums where they
-// begin.
+// Each of the three experts has 4 of the 100 rows. So the call reads and writes 12 sums. A call
+// that begins the sums writes all 100.
 TEST(CallTime, SumsOfRowsWithoutTheExpertsAreNotMoved) {
   const CallTime times(made_rates());
   const FloatRows sums{{0, 0}, 10};

@@ -136,7 +136,7 @@ TEST(CheckCommands, ReportsWaitsThatNeverEnd) {
                 "command 1 (copy) waits for 1 of timeline 3, which nobody signals"}));
 }
 
-// The signal would have to stand before the wait on one queue.
+// A signal must stand before its wait on the same queue. On another queue it may come later.
 TEST(CheckCommands, ReportsWaitsForLaterCommandsOfTheSameQueue) {
   Command a = copy_command(0, 0), b = copy_command(16, 16);
   a.waits = {{1, 1}};

@@ -45,8 +45,8 @@ LatentAttendCall latent_attend() {
           .pages = latents_of(2),
           .out = {{kLatents, 98304}, 60}};
 }
-// Makes a call with two heads, keys of 12 and 4, values of 10: pages of 2 x (64 x 16 + 64 x 16)
-// floats.
+// Makes a call with two heads. Their keys have 12 elements and 4 that RoPE rotates, their values
+// 10. Pages have 2 x (64 x 16 + 64 x 16) floats.
 LatentExpandCall latent_expand() {
   return {.from = latents_of(1),
           .positions = 70,

@@ -121,8 +121,8 @@ class PagedText {
   }
   void store(uint32_t begin, uint32_t end) { run({store_call(begin, end)}); }
 
-  // Returns the results of these tokens after the calls `before`. `positions`: the call's limit on
-  // the positions that a row sees; it is raised to what the rows see.
+  // Returns the results of these tokens after the calls `before`. `positions`: the call's bound on
+  // the positions that a row sees, raised to the number that the rows do see.
   std::vector<float> attend(const std::vector<uint32_t>& tokens, uint32_t window,
                             uint32_t positions = 0, std::vector<KernelCall> before = {}) {
     std::vector<float> all;
@@ -224,7 +224,7 @@ TEST(PagedCalls, ChunksOfATextGiveTheBitsOfTheCores) {
   });
 }
 
-// A row's bits do not depend on the others of the call.
+// A row's bits do not depend on the other rows of the call.
 TEST(PagedCalls, ARowAloneHasTheBitsItHasAmongOthers) {
   const PagedInputs in;
   constexpr uint32_t kWindow = 50;
@@ -241,7 +241,7 @@ TEST(PagedCalls, ARowAloneHasTheBitsItHasAmongOthers) {
                                      expected.begin() + (token + 1) * kResults);
         EXPECT_EQ(text.attend({token}, kWindow), own) << kv_type_name(kv_type) << " " << token;
       }
-      // The rows between these two see other positions.
+      // The rows between these two see only themselves here.
       std::vector<float> two(expected.begin() + 90 * kResults, expected.begin() + 91 * kResults);
       two.insert(two.end(), expected.begin() + 100 * kResults, expected.begin() + 101 * kResults);
       EXPECT_EQ(text.attend({90, 100}, kWindow), two) << kv_type_name(kv_type);

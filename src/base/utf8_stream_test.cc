@@ -27,7 +27,7 @@ TEST(Utf8Stream, ReplacesOnceCertain) {
   EXPECT_EQ(stream.push("A"),
             "\xEF\xBF\xBD"
             "A");
-  // ED A0 could never become a character: it is two broken parts at once.
+  // ED A0 can never become a character: it is two broken parts at once.
   EXPECT_EQ(stream.push("\xED\xA0"), "\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(stream.push("\xC3"), "");
   EXPECT_EQ(stream.flush(), "\xEF\xBF\xBD");

@@ -27,7 +27,8 @@ struct ArrivalResult {
   Spread tokens_meanwhile;     // tokens of the decoding sequence until the prompt's second token
 };
 
-// Raises the context and the number of sequences in `options` to what such a case needs.
+// Raises the context and the number of sequences in `options` to what a case with this prompt
+// needs.
 void fit_arrival(uint32_t prompt, EngineOptions* options);
 
 // Runs the case `repetitions` times; interrupted repetitions do not count. Throws (kFile), with the

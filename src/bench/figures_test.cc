@@ -26,12 +26,12 @@ TEST(Figures, FiguresOfPrefill) {
   EXPECT_EQ(f.seconds, 2);
   EXPECT_EQ(f.ops_per_second, 4000);
   EXPECT_DOUBLE_EQ(f.peak_share, 0.2);
-  // 6000 / 20000 and 2000 / 1000 seconds.
+  // The operations take 6000 / 20000 and 2000 / 1000 seconds at the peaks.
   EXPECT_DOUBLE_EQ(f.mixed_peak_share, 1.15);
   result.work.attention_unit = ArithmeticUnit::kInt16Dot;
   EXPECT_DOUBLE_EQ(
       figures_of(result, ArithmeticUnit::kInt8Dot, limit(1, 1000, 20000)).mixed_peak_share, 0.65);
-  // 4000 / 4000, 2000 / 4000, 8000 / 10000.
+  // The shares of the repetitions are 4000 / 4000, 2000 / 4000 and 8000 / 10000.
   EXPECT_DOUBLE_EQ(f.peak_share_beside, 0.8);
   EXPECT_FALSE(f.reading.has_value());
 }
@@ -50,7 +50,7 @@ TEST(Figures, FiguresOfDecode) {
   EXPECT_DOUBLE_EQ(f.reading->bytes_per_second, 2000);
   EXPECT_DOUBLE_EQ(f.reading->share, 0.25);
   EXPECT_DOUBLE_EQ(f.reading->share_with_kv, 7000.0 / 3 / 8000);
-  // 3000 / 6000 and 1500 / 2000.
+  // The shares of the repetitions are 3000 / 6000 and 1500 / 2000.
   EXPECT_DOUBLE_EQ(f.reading->share_beside, 0.625);
 }
 

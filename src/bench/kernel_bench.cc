@@ -22,8 +22,8 @@ class KernelBench::Side {
  public:
   // run(count) does so many products and returns the seconds that they took.
   explicit Side(std::function<double(uint32_t count)> run) : run_(std::move(run)) {
-    // The first product may have to wait for pages and threads. It counts only where it is long
-    // against that.
+    // The first product may have to wait for pages and threads. It counts only if it takes long
+    // compared with such waits.
     double seconds = run_(1);
     if (seconds < kMinSeconds) seconds = run_(1);
     double wanted = std::ceil(kMinSeconds / std::max(seconds, 1e-9));

@@ -9,7 +9,6 @@
 //
 // A repetition is as many products one after the other as take kMinSeconds. Limits are sampled
 // before the first repetition and after each. A turn begins with a product that is not measured.
-// before the first repetition and after each. A turn begins with a product that is not measured.
 #pragma once
 
 #include <cstdint>

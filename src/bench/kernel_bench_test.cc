@@ -53,7 +53,7 @@ TEST_F(KernelBenchTest, AResultForEveryNumberOfRows) {
   }
   EXPECT_EQ(results[1].operations(), 2.0 * 20 * 48 * 256);
   EXPECT_EQ(told, 4u);
-  // The limits are sampled before the first repetition and after each, for both.
+  // The limits are sampled before the first repetition and after each, for both results.
   EXPECT_EQ(limits_->levels()[0].samples.size(), 6u);
 }
 

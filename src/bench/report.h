@@ -48,7 +48,7 @@ struct BenchRun {
   std::vector<KernelResult> kernels;  // of Measured::kKernels: no engine ran; no other results
   std::optional<LoadResult> loads;    // of Measured::kLoads; at least one repetition, and no limits
 
-  // Used of runs with a model, which have one level.
+  // Only runs with a model use this, since they have one level.
   const LimitSample& best() const { return limits[0].best; }
 };
 

@@ -57,8 +57,8 @@ TEST(PoissonArrivals, GapsAreExponential) {
     above += gap > 1;
     last = next;
   }
-  // These are means of 100,000 values. The standard errors are 1, sqrt(20) and sqrt(p (1 - p)) over
-  // its root; five of them are allowed.
+  // These are means of 100,000 values. Their standard errors are 1, sqrt(20) and sqrt(p (1 - p)),
+  // each over the root of 100,000. Five standard errors are allowed.
   EXPECT_NEAR(last * kRate / kCount, 1, 5 * 0.00317);
   EXPECT_NEAR(squares / kCount, 2, 5 * 0.01415);
   EXPECT_NEAR(static_cast<double>(above) / kCount, std::exp(-1), 5 * 0.00153);

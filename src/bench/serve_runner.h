@@ -21,8 +21,8 @@ namespace hearth {
 struct ServeLoad {
   std::optional<double> rate;  // requests a second on average; none: a closed loop
   uint32_t concurrency = 1;    // of a closed loop
-  uint64_t requests = 100;     // the load ends after this many requests, or
-  double seconds = std::numeric_limits<double>::infinity();  // when no more are due before this
+  uint64_t requests = 100;     // the load ends after this many requests
+  double seconds = std::numeric_limits<double>::infinity();  // no request is due after this
   double timeout = 600;                                      // of one request, from its start
   uint64_t seed = 0;                                         // of the arrival moments
   std::vector<RequestShape> shapes;  // taken in turn, from the first again after the last

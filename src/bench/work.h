@@ -51,8 +51,7 @@ using UnitOps = std::array<double, kArithmeticUnits>;  // by arithmetic unit
 struct WorkGraph {
   const Graph& graph;
   KvType kv_type;
-  ArithmeticUnitSet
-      units;  // of the level that the model runs at; a unit which that lacks is FP32 FMA
+  ArithmeticUnitSet units;  // of the model's level; FP32 FMA stands for a unit that the level lacks
   // The rows that are expanded in models with latents. `step_rows` are the rows of a step, since
   // every step makes keys and values anew. A measured prompt counts as the start of a longer one.
   ExpandRule expand = {.tail = 0, .step = 0};
@@ -63,7 +62,7 @@ struct WorkGraph {
 };
 
 struct CaseWork {
-  uint64_t steps = 0;         // of decode only, as are all bytes
+  uint64_t steps = 0;         // counted for decode only, like all bytes
   uint64_t weight_bytes = 0;  // of one step
   uint64_t kv_bytes = 0;      // of one step, on average: keys and values read
   UnitOps gemm_ops{};         // of the whole case

@@ -120,7 +120,7 @@ TEST(FindTurnFormat, FindsReasoning) {
   EXPECT_EQ(marks("command-r7b"), "<|START_THINKING|> <|END_THINKING|>");
   EXPECT_EQ(marks("qwen3-coder"), "<think> </think>");    // opened by the prompt
   EXPECT_EQ(marks("nemotron"), "<think> </think>");       // opened and closed by the prompt
-  EXPECT_EQ(marks("deepseek-v3.1"), "<think> </think>");  // with the right variable
+  EXPECT_EQ(marks("deepseek-v3.1"), "<think> </think>");  // with the variable `thinking`
   EXPECT_EQ(marks("gemma4"), "<|channel>thought <channel|>");
   EXPECT_EQ(marks("llama3-json"), " ");
   EXPECT_EQ(marks("llama3-json", {"<think>"}), " ");

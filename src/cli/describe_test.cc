@@ -45,8 +45,7 @@ TEST(DescribeModel, ReadsWhatTheFileSays) {
   EXPECT_EQ(model.types[1].bytes, 18u);
 }
 
-// The tensor "rope_freqs.weight", from which factors are read, may have a type that this program
-// does not read.
+// The factors of RoPE lie in a tensor, rope_freqs.weight, whose type is not read.
 TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
   TestSource source = made_source({.architecture = "llama"});
   source.add("rope_freqs.weight", {8});

@@ -56,7 +56,7 @@ TEST_F(TextRowsTest, PartsLines) {
             (Lines{"a",
                    "\xef\xbb\xbf"
                    "b"}));
-  // Longer than one read.
+  // These lines are longer than one read.
   std::string big(200000, 'x');
   EXPECT_EQ(lines(big + "\n" + big), (Lines{big, big}));
 }

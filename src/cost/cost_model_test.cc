@@ -341,7 +341,7 @@ TEST(CostModel, ThreadsReadTheShardTheyStandOn) {
   EXPECT_NEAR(first.remote_bytes(), first.weight_bytes / 3, 0.02 * first.weight_bytes);
 }
 
-// A memory has the rate of one node, even if two nodes can each read it as fast as their own.
+// Two nodes that read one memory share its rate, even if each alone reads it at that rate.
 TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);

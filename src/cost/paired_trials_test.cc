@@ -41,8 +41,8 @@ int falls_of(double challenger) {
 
 TEST(PairedTrials, AnEqualOrSlowerChallengerHardlyEverWins) {
   EXPECT_EQ(falls_of(1.05), 0);
-  // A challenger that is exactly 1 % faster is the edge, where 5 % may err: 20 of 400, and at most
-  // 33 except for one set of seeds in a thousand.
+  // The limit is a challenger that is exactly 1 % faster. There 5 % of the results may err: 20 of
+  // 400. All sets of seeds but one in a thousand have at most 33.
   EXPECT_LE(falls_of(1.0), 4);
   EXPECT_LE(falls_of(0.99), 33);
 }

@@ -16,8 +16,8 @@ namespace hearth {
 
 struct MachineTruth {
   Machine machine;
-  // [k - 1]: GB/s that k cores of a cluster read. A cluster is as many cores in a row as this is
-  // long.
+  // [k - 1]: GB/s that k cores of a cluster read. A cluster has as many cores in a row as this list
+  // has elements.
   std::vector<double> cluster = {1};
   double memory = 1e9;        // the most that a node's cores read together, in GB/s
   double second_read = 0.95;  // the factor on a node's reads if all cores have two threads

@@ -102,7 +102,7 @@ TEST(Dispatcher, MakesBatchesOfSoManyTokensAtMost) {
   dispatcher.offer(query_of(5, 10, 1), 0);
   for (const Ids& batch : {Ids{1, 2}, Ids{3}, Ids{4}, Ids{5}}) {
     EXPECT_EQ(dispatcher.begin(0, 0), batch);
-    EXPECT_EQ(dispatcher.begin(0, 0), Ids{});  // it is not idle
+    EXPECT_EQ(dispatcher.begin(0, 0), Ids{});  // the device is not idle
     dispatcher.finish(0, 0.1);
   }
 }
@@ -356,8 +356,8 @@ TEST(Dispatcher, GathersUntilABatchIsFull) {
 TEST(Dispatcher, GathersNothingThatWouldBeLate) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 9)}, gathering(Admission::kDeadline));
   offer_some(dispatcher, 1, 6, 0);
-  // Seven would end 0.1 s before the deadline, so six gather; eight are the most that can be in
-  // time.
+  // A batch of seven would end 0.1 s before the deadline, so the six wait for more queries. Eight
+  // are the most that can be in time.
   EXPECT_EQ(dispatcher.begin(0, 0), Ids{});
   EXPECT_EQ(offer_some(dispatcher, 7, 3, 0), (std::vector<int>{0, 0, -1}));
   EXPECT_EQ(dispatcher.begin(0, 0).size(), 8u);

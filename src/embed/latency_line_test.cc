@@ -11,7 +11,7 @@ TEST(LatencyLine, FitsWhatLiesOnALine) {
   std::vector<LatencySample> samples;
   for (double count : {1.0, 4.0, 16.0, 40.0}) samples.push_back({count, 0.018 * count + 0.27});
   LatencyLine line = fit_latency(samples);
-  // Sums of a few terms near 1, each rounded to 2^-53, over a determinant that is far from 0.
+  // Both are quotients of sums of a few terms near 1, rounded by 2^-53. The divisor is far from 0.
   EXPECT_NEAR(line.alpha, 0.018, 1e-12);
   EXPECT_NEAR(line.beta, 0.27, 1e-12);
 }

@@ -66,7 +66,7 @@ TEST(Pooling, NormalisesAndKeepsZeros) {
   EXPECT_EQ(vector, (std::vector<float>{0.6f, 0, -0.8f}));
   normalise(zeros);
   EXPECT_EQ(zeros, (std::vector<float>{0, 0}));
-  // Squares beyond the range of a float.
+  // The squares of these elements are beyond the range of a float.
   std::vector<float> large = {3e38f, 0}, small = {1e-40f, 0};
   normalise(large);
   normalise(small);

@@ -21,7 +21,7 @@ TEST(QueueManager, MovesTheQueriesOfAFailedDevice) {
     gate.pass();
     fail(ErrorCode::kResource, "the cable was cut");
   };
-  // Device "near" has room for two of the three queries.
+  // The other device has room for two of the three queries.
   QueueManager manager(queues_of(queue_of(DeviceKind::kAccelerator, 100, fails, "far"),
                                  queue_of(
                                      DeviceKind::kCpu, 4, [](auto) {}, "near")),
@@ -164,7 +164,7 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
   device.nameless = true;
   gate.open();
   outcomes.wait_for(3);
-  // Device "near" has room for one query at a time, whichever is first.
+  // The other device has room for one of the queries at a time, whichever is first.
   EXPECT_EQ(outcomes.of(0).device, "near");
   for (int i : {0, 1, 2}) {
     if (outcomes.of(i).device == "near") {

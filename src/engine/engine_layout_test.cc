@@ -161,7 +161,8 @@ TEST_F(KvSize, RefusesSharesOutsideOfZeroToOne) {
   expect_refused(ErrorCode::kUsage, "kv_pages", {"is 63", "4096 tokens takes 64 pages"});
 }
 
-// States kept besides those of three sequences, in a model with layers that keep states.
+// Tests the number of kept states, besides those of three sequences, in a model whose layers keep
+// states.
 TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   TestModel model(made_source({.architecture = "qwen35",
                                .layers = 4,
@@ -217,8 +218,8 @@ TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   }
 }
 
-// The layers of Gemma 4 26B-A4B: every sixth layer sees all positions, the others 1024. Experts are
-// few and small, since they keep nothing.
+// The layers of Gemma 4 26B-A4B: every sixth layer sees all positions, the others 1024. The experts
+// are few and small, since experts have no keys and values.
 TestSource gemma4_26b() {
   constexpr uint32_t kLayers = 30, kWidth = 2816, kHeads = 16;
   TestSource made = made_source({.architecture = "gemma4",
@@ -277,7 +278,7 @@ TEST(EngineLayout, LayersWithAWindowTakeTheirWindowsAndWhatAStepComputes) {
     return static_cast<double>(sequences * (kContext * kFull + kWindow * kWindowed) +
                                rows * kWindowed);
   };
-  // A layer with a window also holds the rows that a step computes, of any sequence.
+  // A layer with a window also has room for the rows of a step, whichever sequences they belong to.
   EXPECT_LT(kv(1, 512), 1.05 * windows(1, 512));
   EXPECT_LT(kv(1, 128), 1.05 * windows(1, 0));
   EXPECT_LT(kv(8, 512), 1.05 * windows(8, 0));

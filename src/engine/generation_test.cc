@@ -98,7 +98,7 @@ TEST_F(GenerationTest, LogprobsAreTheModelsNotTheSamplers) {
   Result result = take(for_token('a'));
   EXPECT_EQ(result.token, 'b');
   double norm = std::log(std::exp(9.0) + 255);
-  // A sum of 256 exponentials, each rounded to 2^-53 of it.
+  // The norm is a sum of 256 exponentials. Each addition rounds by 2^-53 of the sum.
   EXPECT_NEAR(result.logprob, -norm, 1e-12);
   ASSERT_EQ(result.top_logprobs.size(), 2u);
   EXPECT_EQ(result.top_logprobs[0].first, 'a');

@@ -16,7 +16,7 @@ TEST(Logprobs, SumToOne) {
   std::vector<float> logits = {1.5f, -2, 0, 7};
   double norm = log_sum_exp(logits), sum = 0;
   for (float logit : logits) sum += std::exp(logit - norm);
-  // A few roundings of doubles near 1.
+  // The sum has a few roundings of doubles near 1.
   EXPECT_NEAR(sum, 1, 1e-14);
   EXPECT_NEAR(log_sum_exp(std::vector<float>{0, 0, 0, 0}), std::log(4), 1e-15);
 }

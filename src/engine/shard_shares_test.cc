@@ -48,7 +48,7 @@ TEST(ShardShares, MoveToWhereThereIsRoom) {
       shares_that_fit({1, 1, 1, 1}, bytes, std::vector<uint64_t>{100, 900, 900, 900}), 1000);
   EXPECT_NEAR(one[0], 100, 0.1);
   for (size_t s : {1, 2, 3}) EXPECT_NEAR(one[s], 300, 0.1);
-  // The second node is only full after the first's rest came to it.
+  // The second node is full only once a part of the first node's shard has moved to it.
   std::vector<double> two =
       parts_of(shares_that_fit({1, 1, 1, 1}, bytes, std::vector<uint64_t>{0, 260, 900, 900}), 1000);
   EXPECT_EQ(two[0], 0);

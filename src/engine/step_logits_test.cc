@@ -45,7 +45,7 @@ class Step {
   }
 
  private:
-  // Uneven shares, one of them 0.
+  // Returns uneven shares, one of them 0.
   static std::vector<uint32_t> shares(uint32_t shards) {
     std::vector<uint32_t> all = {2, 0, 1, 3};
     return {all.begin(), all.begin() + shards};

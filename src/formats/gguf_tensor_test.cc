@@ -149,8 +149,7 @@ TEST(SourceTensor, DataMustNotOverlap) {
   EXPECT_TRUE(says(two(32, 64), "overlaps"));
 }
 
-// Blocks of another Q2_0: 128 elements in 34 bytes, where this program's Q2_0 has 36 bytes for as
-// many elements.
+// Another Q2_0 stores 128 elements in 34 bytes, where this program's Q2_0 takes 36 bytes.
 TEST(SourceTensor, Q2_0OfOtherBlocksIsRefusedAsSuch) {
   const uint32_t q2_0 = gguf_type_of(DType::kQ2_0);
   EXPECT_EQ(parse_error(one_tensor({2048}, q2_0, 0, 576)), "");

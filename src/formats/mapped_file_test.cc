@@ -130,7 +130,7 @@ TEST_F(ChangedFileTest, TruncatedBytesReadAsZerosAndAreReported) {
   EXPECT_EQ(file_.bytes()[kPages * page_ - 1], std::byte{0});
   EXPECT_EQ(file_.bytes()[page_ - 1], std::byte{7});
   EXPECT_NE(problem().find("'" + path_ + "' was truncated"), std::string::npos) << problem();
-  // The error stays when the object is moved and when the file is whole again.
+  // The error stays after the object has moved, even though the file is whole again.
   std::filesystem::resize_file(path_, kPages * page_);
   const MappedFile moved = std::move(file_);
   EXPECT_NE(file_error([&] { moved.require_whole(); }).find("was truncated while"),

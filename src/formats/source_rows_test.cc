@@ -135,8 +135,8 @@ TEST(SourceRows, InterleavedHalvesOfHeads) {
         const uint64_t r = row % head;
         return std::pair(row / head * head + r % 2 * (head / 2) + r / 2, c);
       });
-      // Halves of a head of 256 rows lie in two blocks of scales; with 24 a block ends inside
-      // a head.
+      // The halves of a head of 256 rows lie in two blocks of scales. A block of scales ends inside
+      // a head of 24 rows.
       const bool whole = type == DType::kF16 || head == 128 || head == 64;
       EXPECT_EQ(packed_type(tensor, 0, tensor.rows(), head), whole ? type : kOfRows) << head;
     }

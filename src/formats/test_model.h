@@ -31,14 +31,15 @@ struct ModelExperts {
   uint32_t dense = 0;
 };
 
-// The sizes of layers with a recurrent state: every layer but each `interval`th, and the last.
+// The sizes of layers with a recurrent state. Every `interval`th layer has attention instead; with
+// fewer layers than that, the last one.
 struct ModelDelta {
   uint32_t keys = 2, values = 4, length = 16, taps = 4;
   uint32_t interval = 4;
 };
 
 // The place of an FFN's gate: as is usual for the architecture, in a matrix of its own, above the
-// up matrix in one with it, or nowhere.
+// up matrix in one matrix, or nowhere.
 enum class UpForm : uint8_t { kUsual, kOwnGate, kGateAbove, kNoGate };
 
 struct LayerForm {

@@ -75,7 +75,7 @@ class DealtSumOp : public Op {
 struct RandomGraph {
   Graph graph;
   std::vector<ValueId> last;    // values to look at once all nodes but the last have run
-  std::vector<float> expected;  // of each
+  std::vector<float> expected;  // the elements of each value of `last`
 };
 
 class RandomGraphMaker {

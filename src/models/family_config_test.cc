@@ -325,7 +325,7 @@ TEST(HfConfig, RopeUnderBothNames) {
       std::string::npos);
 }
 
-// The growth without mscale_all_dim is the usual one, and needs no key.
+// YaRN's growth of cosines without mscale_all_dim is the usual one, and needs no key.
 TEST(HfConfig, GrowthOfYarn) {
   auto factor = [](const char* more) {
     Read read("Qwen3ForCausalLM",

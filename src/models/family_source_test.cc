@@ -363,7 +363,7 @@ TEST(HfSource, OpensAFolderAndWhatLiesInIt) {
   EXPECT_EQ(hf_folder_of("config.json"), ".");
 }
 
-// The cache of the Hugging Face hub holds links to files.
+// The cache of the Hugging Face hub holds files under other names, and links to them.
 TEST(HfSource, LinksAreFollowed) {
   TestFolder folder;
   fs::create_directories(folder.path() + "blobs");

@@ -38,8 +38,8 @@ TEST(LatentSpec, WeightsAndLayers) {
   EXPECT_EQ(weight_named(whole.spec(), 0, "q_a"), nullptr);
 }
 
-// A unit of the heads' axis is one head if its values are whole blocks of 32, else the fewest heads
-// whose values are.
+// A unit of the heads' axis is one head if a head's values are whole blocks of 32. Otherwise it is
+// the fewest heads whose values together are.
 TEST(LatentSpec, HeadsAreCutOneByOne) {
   for (auto [value, heads] : {std::pair{32u, 2u}, {20u, 0u}, {8u, 4u}}) {
     TestModel model(latent_source({.heads = 6, .value = value}));
@@ -50,8 +50,7 @@ TEST(LatentSpec, HeadsAreCutOneByOne) {
   }
 }
 
-// YaRN scales scores and not cosines if the key yarn_log_multiplier is there, else cosines and not
-// scores.
+// The key yarn_log_multiplier makes YaRN scale scores instead of cosines.
 TEST(LatentSpec, YarnScalesScores) {
   TestSource source = latent_source({});
   source.set("deepseek2.rope.scaling.type", "yarn").set("deepseek2.rope.scaling.factor", 40.0f);

@@ -73,8 +73,8 @@ TEST(Guard, DefaultPortsAndNamesOfTheOperatorAreItsOwn) {
     EXPECT_TRUE(from_elsewhere(guard, host, "https://models.example.evil")) << host;
     EXPECT_TRUE(from_elsewhere(guard, host, "tauri://models.example")) << host;
   }
-  // Pages at the address that the server listens at are its own only at the same port: the operator
-  // did not give that name.
+  // The server listens at listens.example, but the operator did not give that name. So a page at
+  // this address is the server's own only at the same port.
   EXPECT_TRUE(guard.knows_host(with({{"host", "listens.example:1"}})));
   EXPECT_FALSE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:8080"));
   EXPECT_TRUE(from_elsewhere(guard, "listens.example:8080", "http://listens.example:9090"));

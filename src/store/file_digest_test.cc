@@ -48,7 +48,7 @@ TEST(BlockSum, GoesOnAndSeesChanges) {
       EXPECT_TRUE(sums.insert(sum_of(other)).second) << i << ", bit " << bit;
     }
   }
-  // Swapped steps change the sum.
+  // Swapping two runs of 32 bytes changes the sum.
   std::string other = text.substr(32, 32) + text.substr(0, 32) + text.substr(64);
   EXPECT_TRUE(sums.insert(sum_of(other)).second);
 }

@@ -304,8 +304,7 @@ TEST(FileVocabulary, RefusesMergesThatScoresCannotExpress) {
   expect_refusal(parts, "NFC");
 }
 
-// Gemma's tokens of several spaces have one score, and the rules of one stand among those of
-// others.
+// Gemma's tokens of several spaces have one score, and the merges that make them are mixed.
 TEST(FileVocabulary, RunsHaveRulesAmongEachOthers) {
   Parts parts =
       marked(R"("▁ ▁", "▁ ▁▁", "▁ ▁▁▁", "▁▁ ▁", "▁▁ ▁▁", "▁▁▁ ▁")", R"("▁▁", "▁▁▁", "▁▁▁▁")");

@@ -214,7 +214,7 @@ TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
   ScheduleSearch search;
   const ScheduleSpace space = space_of(kProduct, 512, 2);
   for (int i = 0; i < 3; ++i) search.search(space, {}, smooth_cost);
-  // Another slice and another dealing of K are far better now, but they are no longer searched.
+  // Another slice and another division of K are far better now, but are no longer searched.
   auto moved = [](const GemmSchedule& s) {
     return smooth_cost(s) + (s.slice == 32 && s.k_parts == 2 ? 10 : 0);
   };
@@ -232,8 +232,7 @@ TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
   EXPECT_LT(quick.seconds, smooth_cost(space.at(space.nearest({}))));
 }
 
-// The best schedule lies behind worse ones. A search finds the best schedule if learn() was called
-// with it.
+// The best schedule lies behind worse ones, so a search finds it only after learn() named it.
 TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
   const ScheduleSpace space = space_of(kProduct, 512);
   ScheduleSpace::Point hidden = space.nearest(ScheduleSearch().search(space, {}, smooth_cost).best);

@@ -9,8 +9,8 @@ namespace {
 
 class TimeBudgetTest : public testing::Test {
  protected:
-  // Works in trials of `trial` seconds until is_over(trial). Returns the time at the end of the
-  // work.
+  // Works in trials of `trial` seconds until is_over(trial) is true. Returns the time at which the
+  // work ends.
   double work(TimeBudget budget, double trial) {
     while (!budget.is_over(trial)) now_ += trial;
     return now_;

@@ -8,7 +8,7 @@ namespace {
 TEST(Undecided, AreThoseThatMayBeWorthIt) {
   Undecided of;
   of.add({1.2, 1.1, 1.3});     // worse
-  of.add({0.995, 0.98, 1.1});  // no better than it must be
+  of.add({0.995, 0.98, 1.1});  // saves less than it must
   of.add({0.9, 0.85, 0.95});   // certainly better
   EXPECT_EQ(of.count, 0u);
   of.add({0.97, 0.9, 1.02});

@@ -125,7 +125,7 @@ class BenchChartsTest(ProgramTest):
         again = self.charts(self.parsed(self.good("bench", "--compare", path, path, "-o", "svg")))
         points = [each for each in again["Time to the first token"].iter(SVG + "g")
                   if each.get("data-value")]
-        # The medians of both loads come first for each report, then their 99 %.
+        # The medians of both loads come first for each report, then their 99th percentiles.
         expected = [load["ttft_seconds"][part] for part in ("p50", "p99") for load in told["loads"]]
         self.same([float(each.get("data-value")) for each in points], 2 * expected)
 

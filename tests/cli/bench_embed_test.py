@@ -9,7 +9,8 @@ from program import ProgramTest
 
 
 class BenchEmbedTest(ProgramTest):
-    # Times of milliseconds, so results depend on this machine's speed; no test does.
+    # Batches on these devices take milliseconds, so results depend on this machine's speed. No test
+    # depends on it.
     FAST = "sim:alpha=0.0001,beta=0.001,name=fast"
     SLOW = "sim:alpha=0.001,beta=0.002,kind=cpu,name=slow"
 

@@ -167,7 +167,7 @@ class BenchTest(ProgramTest):
         self.assertEqual([row["isa"] for row in rows], levels)
 
     def test_limits_of_this_machine(self):
-        self.env = {}  # with its own caches
+        self.env = {}  # the machine's own caches
         self.assertIn("read GB/s", self.good("bench", "--limits", "-r", "1"))
 
     def test_kernels_over_the_shapes_of_a_model(self):

@@ -192,7 +192,7 @@ class EmbedTest(ProgramTest):
         self.assertEqual(out, "")
         saved = np.load(path)
         self.assertEqual((saved.dtype, saved.shape), (np.float32, (2, WIDTH)))
-        # JSON has the same floats.
+        # The file has the same floats as JSON.
         printed = np.array(self.vectors("-p", "abc", "-p", "hello"), dtype=np.float32)
         self.assertTrue((saved == printed).all())
         self.good("embed", self.random, *MEAN, "--output", path, "--dimensions", "5", text="")

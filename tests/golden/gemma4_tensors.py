@@ -45,7 +45,7 @@ def shared_tensors(spec: Spec, r: np.random.Generator):
     if n := spec.gemma4.per_layer:
         all_layers = n * spec.layers
         # The stream starts with unit size and is divided by the root of the width, so rows are
-        # larger by it.
+        # larger by that root.
         yield "per_layer_model_proj.weight", draws.matrix(
             r, spec.embedding, all_layers, np.sqrt(spec.embedding))  # fmt: skip
         yield "per_layer_proj_norm.weight", draws.norm(r, n, 1.0)

@@ -252,7 +252,8 @@ def weights(spec: Spec):
 def tensors(spec: Spec) -> list[gguf_io.Tensor]:
     out = []
     for name, values in weights(spec):
-        # A directory's norms are less by this. Adding it must give these values to the bit.
+        # A directory stores norms that are smaller by `less`. Adding `less` must give these values
+        # to the bit.
         less = gemma.NORM_SHIFT if spec.gemma and values.ndim == 1 else 0.0
         less = hf_hybrid.NORM_SHIFT if spec.delta and hf_hybrid.is_shifted(name) else less
         if (spec.twin or less) and not name.endswith("ssm_a"):

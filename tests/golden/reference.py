@@ -7,8 +7,8 @@ Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen
 `deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gemma4`, `gpt-oss`, `minimax-m2`, `mistral3`,
 `phi3`, `seed_oss`, `qwen35`, `qwen35moe` and `qwen3next`, the encoders `bert`, `nomic-bert` and
 `jina-bert-v2`, and two that only tests know. Every weight is dequantised exactly and every
-It is written from the models' papers and from GGUF's definition of its keys. It shares no code with
-the engine.
+operation is float64, so the only errors are float64's own. The file is written from the models'
+papers and from GGUF's definition of its keys. It shares no code with the engine.
 
     x = embedding[token]
     per layer:  x += Wo attention(rope(Wq n), rope(Wk n), Wv n),   n = rms_norm(x, attn_norm)

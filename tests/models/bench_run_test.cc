@@ -71,10 +71,10 @@ TEST_F(BenchRunTest, PrefillOfSeveralSteps) {
     EXPECT_GT(repetition.seconds, 0);
     EXPECT_GT(repetition.beside.read, 0);
   }
-  // The steps are the context, the case once unmeasured, and three times.
+  // The steps fill the context, run the case once unmeasured, and then three times.
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 512, 600, 1112, 1200, 1712, 1800}));
   EXPECT_EQ(doing_, "prefill 600 at depth 40: 3 of 3");
-  // The limits are sampled before the first and after each.
+  // The limits are sampled before the first repetition and after each.
   EXPECT_EQ(limits_->levels()[0].samples.size(), 4u);
   EXPECT_FALSE(runner.interrupted());
 }
@@ -84,7 +84,7 @@ TEST_F(BenchRunTest, DecodeFillsEachSequenceOnce) {
       {Phase::kDecode, 2, 2, 30}, {Phase::kDecode, 3, 3, 30}, {Phase::kDecode, 1, 1, 0}};
   load(cases);
   BenchRunner runner(*engine_, *limits_, work(), watched());
-  // The steps are two contexts, one unmeasured, and twice two steps of two tokens.
+  // The steps fill two contexts, then decode once unmeasured, and twice two tokens.
   EXPECT_EQ(runner.run(cases[0], 2).repetitions.size(), 2u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 2, 4, 6, 8}));
   // This case adds one context, since the other sequences have theirs.

@@ -35,7 +35,7 @@ class EmbedderTest : public testing::TestWithParam<bool> {
  protected:
   EmbedderTest() : file_(parse_gguf(model_file(shape()), "tiny")), spec_(make_spec(file_)) {}
 
-  // Heads for four shards.
+  // Returns a shape with heads for four shards.
   static TinyShape shape() { return {.heads = 4, .kv_heads = 4, .ffn = 128}; }
   static std::vector<std::byte> model_file(const TinyShape& of) {
     return GetParam() ? tiny_bert(of) : tiny_llama(of);

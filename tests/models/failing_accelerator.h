@@ -35,7 +35,7 @@ class FailingAccelerator : public VirtualAccelerator {
   // Sets the fault. Only calls from now on count.
   void arm(const Fault& fault) { fault_ = fault; }
   bool failed() const { return failed_; }
-  // Returns the seconds that waits lasted which ended in a failure.
+  // Returns the seconds of all waits that ended in a failure.
   double waited_seconds() const { return waited_seconds_; }
 
   Buffer allocate(uint64_t bytes) override {

@@ -280,7 +280,7 @@ TEST(PassOrder, ReportsABerthThatIsReusedTooEarly) {
       if (testing::Test::HasFailure()) return;
       const size_t early = computing_before(list, reader);
       const CommandList hasty = begun_behind(list, copy, early);
-      // Earlier copies may have waited for more already.
+      // An earlier copy of the queue may have waited for the reader already.
       if (CommandOrder(hasty, kept->around()).before(reader, copy)) continue;
       SCOPED_TRACE(testing::Message() << "ring " << ring << ", command " << copy);
       EXPECT_TRUE(faults_of(begun_behind(list, copy, reader), *kept).empty())
@@ -303,7 +303,7 @@ TEST(PassOrder, ReportsAStageAheadOfItsCopy) {
   for (size_t i = 0; i < kept->list().commands.size(); ++i) {
     const Command& command = kept->list().commands[i];
     if (command.queue == kCopyQueue || command.waits.empty()) continue;
-    // An earlier command may have waited for more already.
+    // An earlier command may have waited for this value already.
     if (command.waits[0].value <= arrived) continue;
     arrived = command.waits[0].value;
     CommandList early = kept->list();
@@ -386,7 +386,8 @@ class PassSeeds : public testing::Test {
     plan.pages = 1;
     return plan;
   }
-  // The same, of more rows than the text has, so that some of them give their memory to the ring.
+  // Returns the same plan with more rows than the text has, some of which give their memory to the
+  // ring.
   StreamPlan growing(uint32_t seed) const {
     StreamPlan made = plan(seed);
     made.rows = 128 << seed % 3;

@@ -133,7 +133,7 @@ TEST(PredictedModel, CountsStates) {
                    {{1, 1, 1}, {2, 1, 2}, {4, 2, 1}, {4, 2, 4}});
 }
 
-// A shard's groups have a copy of its latents each.
+// Each group of a shard has its own copy of the shard's latents.
 TEST(PredictedModel, CountsLatents) {
   for (uint32_t rank : {0u, 40u}) {
     expect_predicted(

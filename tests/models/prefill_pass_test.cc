@@ -404,7 +404,7 @@ TEST(PrefillPassPlan, IsWhatAPassTakes) {
     const std::unique_ptr<Engine> engine = cores(model.path, {.shards = 2});
     const PassTarget target = engine->pass_target();
     const AcceleratorFacts facts = VirtualAccelerator(VirtualOptions{}).facts();
-    // Seven experts with each of two shards, and as many segments.
+    // Each of the two shards has a part of all seven experts. Each part is a segment of its own.
     const StreamPlan longest = plan_stream(target, facts, {.rows = 0, .memory = 0, .kept = 0});
     EXPECT_EQ(longest.experts, 14u);
     EXPECT_EQ(longest.expert_batch, 1u) << "of a segment";

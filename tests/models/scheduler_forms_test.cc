@@ -291,7 +291,7 @@ TEST_F(SchedulerFormsTest, PromptsThatBeginAlikeComputeItOnce) {
   together({pair[0]});
   EXPECT_EQ(statistics_.streamed_tokens, 399u + 79u);
   EXPECT_EQ(statistics_.cached_tokens, 320u + 384u);
-  // Half of the prompt, at least, has to be worth the wait.
+  // A prompt waits for another one's pass only if they share at least half of it.
   pair = {text(400, 2), text(400, 2)};
   std::copy_n(pair[0].prompt.begin(), 64, pair[1].prompt.begin());
   together(pair);

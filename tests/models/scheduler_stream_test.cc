@@ -336,7 +336,7 @@ TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
   EXPECT_EQ(gpu_->waited_seconds(), 20);
   const uint64_t unstreamed = statistics_.unstreamed_prompts;
   EXPECT_GT(unstreamed, 0u);
-  notices_.wait_for(2);  // that it is left out, and that its pages are lost
+  notices_.wait_for(2);  // the GPU is left out, and its pages are lost
   now = 59.9;
   streamer_->cancel(0);  // the thread looks at the clock again
   expect_eight(8);

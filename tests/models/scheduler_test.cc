@@ -478,7 +478,7 @@ TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) 
   }
 }
 
-// However much time there is, a chunk of expanded rows is no shorter than they are worth.
+// A chunk of expanded rows has min_expanded_chunk rows, however short a step is to be.
 TEST_F(LatentScheduler, ChunksOfExpandedRowsAreLonger) {
   SchedulerOptions options;
   options.min_chunk = 8;

@@ -47,7 +47,7 @@ std::unique_ptr<Engine> state_engine(const ModelSource& file, uint32_t kept_stat
 TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
   const GoldenModel& model = GetParam();
   ModelSource file = open_model_source(model.path);
-  const uint32_t kept = model.tokens.size() % 2;  // without any, a slot is short
+  const uint32_t kept = model.tokens.size() % 2;  // without kept states a slot is missing
   const std::unique_ptr<Engine> made = state_engine(file, kept);
   Engine& engine = *made;
   const std::span<const int32_t> tokens = model.tokens;

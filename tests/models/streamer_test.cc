@@ -150,7 +150,7 @@ TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
     expect_none();
     now = 120;
     streamer.cancel(0);
-    notices.wait_for(2);  // that it is left out, and that it is back
+    notices.wait_for(2);  // the GPU is left out, and is back
     EXPECT_TRUE(streamer.takes(10, 0, 0));
     EXPECT_EQ(outcome(), PromptStreamer::Outcome::kFilled);
   }

@@ -1,5 +1,5 @@
-"""Tests of faults caused by clients, limits and signals. Each test waits for events. That something
-did not happen is read from figures which an event has made final.
+"""Tests of faults caused by clients, limits and signals. Each test waits for events. Figures
+that an event has made final show that something did not happen.
 
     python3 tests/server/engine_faults_test.py --hearth build/release/hearth
 """

@@ -50,7 +50,7 @@ class AddressTest(ServeCase):
         self.bad(2, "serve", self.chain, "--ollama-port", "65536", says=["--ollama-port"])
 
     def test_the_address_of_ollama(self):
-        """Where ollama or another test already listens, no second server starts."""
+        """No second server starts where ollama or another test already listens."""
         with socket.socket() as free:
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -466,7 +466,7 @@ class TemplateTest(ServeCase):
 
 class DrainTest(ServeCase):
     def begin(self, seconds):
-        # The tokens take longer than that, so the text is under way when the signal comes.
+        # The tokens take longer than the signal, so the text is under way when the signal comes.
         server = self.start("serve", DEMO, "--ctx", "16384", "--kv-cache", "64MiB",
                             "--drain-timeout", seconds)
         connection, reply = server.open_stream(prompt="a", max_tokens=2000, ignore_eos=True)

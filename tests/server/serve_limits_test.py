@@ -20,7 +20,8 @@ def message(count):
 class BodyLimitTest(ServeCase):
     """The limits on a body, by default and by the options."""
 
-    # Option, default, path, maker of a body with that many, the field named in the error.
+    # Each has the option, its default, a path, a function that makes a body with so many items, and
+    # the field that the error names.
     LIMITS = (
         ("--max-messages", 2048, "/apply-template", message, "messages"),
         ("--max-prompts", 64, TEXT, lambda n: {"prompt": ["a"] * n}, "prompt"),
@@ -322,8 +323,8 @@ class HttpLimitTest(SharedCase):
         body = json.dumps({"content": "a" * 1500}).encode()
         client.post("/tokenize", body)
         self.assertEqual(json.loads(client.reply().body)["count"], 1501)
-        # A body above the limit of one is refused unread. A body above the lower limit of all
-        # together is refused for lack of memory.
+        # A body above the limit on one body is refused unread. A body above the lower limit on all
+        # bodies together is refused for lack of memory.
         client.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3073\r\n\r\n")
         self.check(client, 413, "body_too_large")
         client = self.client()

@@ -211,7 +211,7 @@ class FieldTest(SharedCase):
             self.assertAlmostEqual(top.pop("bcde"[i]), math.log(SURE), delta=CLOSE)
             for other in top.values():
                 self.assertAlmostEqual(other, math.log(OTHER), delta=CLOSE)
-        # They are the model's own, whatever changes the logits.
+        # The log-probabilities are the model's own, whatever changes the logits.
         told = self.choice(logprobs=0, max_tokens=1, logit_bias={str(letter("z")): 100},
                            temperature=0.3)["logprobs"]
         self.assertEqual(told["tokens"], ["z"])

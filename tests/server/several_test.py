@@ -146,14 +146,14 @@ class ServedTest(SeveralCase):
         own = self.tables() + self.table("vectors", path=path)
         text, vectors = pus(self.several(config=own))
         self.assertFalse(text & vectors)
-        # A model that was not named takes no name from others.
+        # A model that was not named takes no cores from others.
         folder = self.folder / "beside"
         folder.mkdir()
         for name, file in (("demo", DEMO), ("vectors", path)):
             shutil.copyfile(file, folder / f"{name}.gguf")
         server = self.several("--models", folder)
         self.assertGreater(len(pus(server)[0]), len(text))
-        # Text models are loaded again when that option changes.
+        # Text models are loaded again when a model that embeds is added to the configuration.
         server = self.several(config=self.tables())
         self.text_is(server, "demo")
         loads = self.loads(server)
@@ -306,7 +306,7 @@ class ChangeTest(SeveralCase):
         server = self.several(config=self.table("rows", path=path) + self.table("demo"))
         server.text(**asked)
         os.truncate(path, 5000)
-        # Its next use loads it again, which fails.
+        # The model's next use loads it again, which fails.
         code, told = server.ask("POST", "/v1/completions", asked)
         self.assertIn(code, (500, 503), told)
         self.assertIn("rows.gguf", told["error"]["message"])

@@ -40,7 +40,7 @@ CONNECTIONS = 4096
 BODIES, REPLIES, EMBED = 64, 32, 64  # MiB
 # Memory for values made of large bodies while they are read (values of JSON, texts, a template's
 # strings, tokens). Two such bodies are read at a time, of 8 MiB at most. A single word takes 27
-# bytes for each of its own, beside the texts that it was cut from.
+# bytes for each of its bytes, beside the texts that it was cut from.
 MADE_OF_BODIES = 2 * 8 * 40  # MiB
 # The program, its threads, CONNECTIONS, and small allocations kept by the heaps.
 PROGRAM = 64  # MiB

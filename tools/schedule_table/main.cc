@@ -11,7 +11,6 @@
 // With `live` it prints no cells. It compares a search on the machine with the best of the table, a
 // line a cell: how many of the space's schedules the search timed, and the time of its result over
 // that of the table's best, in kLivePairs pairs of trials: median and quartiles.
-// quartiles.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -47,8 +47,9 @@ void add_pipelines(const KernelCall& call, WantedPipelines* wanted) {
   }
 }
 
-// Numbers of rows that use different shaders: one, few, some and many. Each has variants cut and
-// whole; of experts, gathered and on end.
+// Numbers of rows that use different shaders: one, few, some and many. A product has variants with
+// K cut and whole. A product of experts has variants with rows gathered and rows that follow one
+// another.
 constexpr uint32_t kRows[] = {1, 4, 16, 64};
 
 void add_all_rows(GemmCall call, WantedPipelines* wanted) {

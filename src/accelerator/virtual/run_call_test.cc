@@ -46,7 +46,7 @@ TEST(RunCall, IsWhatTheReferenceKernelsGive) {
     changed += run.bytes() != problem.memory;
     ++all;
   });
-  // A sum in place may equal one of its parts.
+  // A sum in place may equal the operand that it overwrites, and then changes no byte.
   EXPECT_GT(changed, all * 9 / 10);
 }
 

@@ -141,7 +141,7 @@ TEST(TimedAccelerator, RefusesMissingMemoryAndMoments) {
   timed.gpu.submit({{timed.norm(3)}});
   EXPECT_THROW(timed.gpu.wait({timed.timeline, 1}, 2), Error);
   EXPECT_NEAR(timed.gpu.now(), 2, kNear);
-  EXPECT_THROW(timed.gpu.reached(timed.timeline), Error);  // it is lost
+  EXPECT_THROW(timed.gpu.reached(timed.timeline), Error);  // the accelerator is lost
 }
 
 }  // namespace

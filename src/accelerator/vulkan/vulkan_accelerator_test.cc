@@ -442,7 +442,7 @@ TEST(Probe, NamesWhatFails) {
   MadeDevice device;
   device.fma = twice_rounded;
   EXPECT_TRUE(holds(device.probe(false).refused, "shaderFloat64"));
-  // The sum of doubles rounds twice as well, though seldom.
+  // Arithmetic in double rounds twice too, although its results seldom differ.
   device.fma_by_doubles = by_double;
   EXPECT_TRUE(holds(device.probe().refused, "binary64 are not rounded once"));
   device = {};
@@ -464,8 +464,8 @@ TEST(FloatModes, StandBehindTheEntryPoint) {
   EXPECT_TRUE(std::equal(same.begin(), same.end(), module.begin(), module.end()));
 }
 
-// A dispatch has no more panels where nearly all rows may choose an expert, however few rows are
-// likely to choose it.
+// The rows that may choose an expert bound the panels of a dispatch, however few rows are likely to
+// choose it.
 TEST(VulkanDispatches, PanelsOfExpertDispatchesAreBoundedByPossibleRows) {
   const auto count = [](uint32_t rows) {
     return dispatches_of(ExpertGemmCall{.spec = {PackKind::kBF16, 2048, 4096, 0},

@@ -36,7 +36,7 @@ struct Part {
   TestMatrix w, bias;
 };
 
-// The layer over all plans' cuts.
+// The layer, cut over the shards of a plan.
 class Layer {
  public:
   Layer(const Plan& plan, const Kind& kind, const Part& a, const Part& b)
@@ -49,7 +49,7 @@ class Layer {
         plan_(plan),
         run_(graph(kind)) {}
 
-  // [rows][kHidden]
+  // Returns the layer's activations, [rows][kHidden].
   std::vector<float> run(uint32_t rows) {
     const std::vector<int32_t> tokens(rows);
     StepView step;
@@ -126,7 +126,7 @@ double true_activation(Activation activation, double x) {
 }
 
 // All activations have slopes below 1.13, and the errors that kernels/activation/activation.h
-// names. That of SwiGLU with limits is 8e-7 at most.
+// names. The error of SwiGLU with limits is 8e-7 at most.
 void expect_true(const Kind& kind, const Part& a, const Part& b, const std::vector<float>& out) {
   for (uint32_t r = 0; r < out.size() / kHidden; ++r) {
     for (uint32_t c = r % 7; c < kHidden; c += c + 20 < kHidden ? 7 : 1) {

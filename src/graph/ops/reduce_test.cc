@@ -48,7 +48,7 @@ struct TestVector {
   VectorWeight weight;
 };
 
-// x[r][i] in every group.
+// Writes x[r][i], the same in every group.
 class StartOp : public Op {
  public:
   StartOp(ValueId x, uint32_t width) : x_(x), width_(width) {}
@@ -163,7 +163,7 @@ class Stack {
                     op_per_group(builder_, [&](uint32_t) { return std::make_unique<LastOp>(); }));
   }
 
-  // Each piece is one segment, and a group's pieces follow each other.
+  // Each piece is a single segment. The pieces of a group follow one another.
   Partials block(const Bundle& normed) {
     Partials partials{{{}, {}, cuts_}, layout_.width, &bias_.weight};
     std::vector<std::vector<ValueId>> of_group(builder_.group_count());
@@ -225,8 +225,8 @@ struct Truth {
   }
 };
 
-// Returns the sum of n + 2 summands. The pieces are added in a tree of at most `levels`: each is
-// rounded with its partial sums at most levels + 2 times. `x` is null if the block's result is
+// Returns the sum of the pieces, the bias and `x`. The pieces are added in a tree, and no summand
+// is rounded more than `levels` times with its partial sums. `x` is null if the block's result is
 // normed before it joins the residual.
 Truth add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_t r,
              const float* x) {
@@ -245,10 +245,10 @@ Truth add_up(const Stack& stack, const ExecutionContext& context, int i, uint32_
   return truth;
 }
 
-// The kernel's own error is as kernels/norm/norm_test.cc derives it. It starts from sums that are
-// off by e: that moves the distance from the mean by at most e and the mean of e, and the root of
-// the mean square (with eps) by at most the root mean square of e, which is no more than the
-// largest e (a norm is 1-Lipschitz, and subtracting means is a contraction).
+// The kernel's own error is derived in kernels/norm/norm_test.cc. The sums that it starts from are
+// off by e. That moves the distance from the mean by at most e and the mean of e. It moves the root
+// of the mean square (with eps) by at most the root mean square of e, and so by no more than the
+// largest e: a norm is 1-Lipschitz, and subtracting means is a contraction.
 Truth norm_truth(const Stack& stack, const std::vector<float>& weights, const Truth& sum) {
   Truth truth;
   uint32_t n = stack.layout().width;
@@ -275,8 +275,8 @@ Truth norm_truth(const Stack& stack, const std::vector<float>& weights, const Tr
   return truth;
 }
 
-// Returns the sum that reduce i must make of row r: the residual and the block's result, with the
-// norm between them if there is one. In that case the sum of both rounds once more.
+// Returns the sum that reduce i must make of row r: the residual and the block's result. If there
+// is a norm between them, the normed row is added to the residual, and this sum rounds once more.
 Truth join_truth(const Stack& stack, const ExecutionContext& context, int i, uint32_t r) {
   const JoinNorm join = stack.layout().join;
   const float* x = row_of(context, stack.x(i).values[owner(context, r)], r);
@@ -444,8 +444,8 @@ TEST(ReduceTest, PlansAgreeToTheBitAndComeNearDouble) {
   }
 }
 
-// A range of columns is summed at a time. Groups begin with different columns, which need not be
-// the first ones of a range. 128 pieces make a stack 8 deep.
+// The kernel sums one range of columns after another, and a group's columns do not begin where a
+// range does. Adding 128 pieces needs a stack 8 deep.
 TEST(ReduceTest, TheWidestRowsFit) {
   const Layout deep{JoinNorm::kNone,
                     NormKind::kLayer,

@@ -290,8 +290,9 @@ std::vector<float> soft_cap(Isa isa, const std::vector<float>& x, float cap) {
   return out;
 }
 
-// The sigmoid is off by 2.5e-7 of itself, which is 1 at most, and t by 2^-23 of itself, which moves
-// it by |t| times its slope, 0.23 at most; both times 2 cap. The sum rounds by 2^-24 cap.
+// The sigmoid, 1 at most, is off by 2.5e-7 of itself. The argument t is off by 2^-23 of itself,
+// which moves the sigmoid by |t| times its slope: 0.23 at most. Both errors count 2 cap times. The
+// sum rounds by 2^-24 cap.
 TEST(ActivationTest, SoftCapsAreNearTheTruthInTheSameBits) {
   for (float cap : {30.0f, 50.0f, 0.37f}) {
     std::vector<float> x;

@@ -135,8 +135,8 @@ TEST(AttentionTest, TheLargestCallAndHead) {
   }
 }
 
-// There are enough rows that a page is unpacked, and their tokens are neighbours. So rows of one
-// tile differ in the last position that they see, and with a window in the first.
+// The call has so many rows of neighbouring tokens that a page is unpacked. So the positions that a
+// row sees end within a tile, and with a window they also begin there.
 TEST(AttentionTest, RowsOfAPrompt) {
   constexpr uint32_t kTokens = 16, kHeads = 4;
   for (HeadLengths lengths :

@@ -3,10 +3,9 @@
 // to default_schedules.txt in the build folder. It replaces the recorded one after an intended
 // change.
 //
-// A paragraph of the list is for pack kinds of a level whose kernels and schedules are chosen
-// alike. It names the level that the kernels come from. Then it has lines for each family of
-// processors that differs from the others: one line for each number of rows from which on the
-// schedule is another one.
+// A paragraph is for the pack kinds of a level that have the same kernels and schedules. It names
+// the level that the kernels belong to. Then each family of processors that differs from the others
+// has lines: one for each number of rows from which on its schedule is another one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -192,8 +192,9 @@ TEST(NormTest, NormOfOneHeadIsTheRowsNorm) {
   }
 }
 
-// The bound of a layer norm of the row (expect_layer_norm) holds here: a chain of the heads' means
-// has heads roundings, each mean length / 16 + 6, and the squares' as many and their own.
+// The bound of a layer norm of the row (expect_layer_norm) holds here with other roundings. The
+// chain of the heads' means has `heads` roundings, and each mean length / 16 + 6. The mean of the
+// squares has as many, besides those of the squares themselves.
 TEST(NormTest, NormOfManyHeadsIsExactInTheSameBitsOnAllLevels) {
   for (uint32_t heads : {2u, 5u, 48u}) {
     for (uint32_t length : {1u, 16u, 33u, 64u, 128u}) {
