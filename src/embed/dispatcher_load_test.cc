@@ -103,8 +103,8 @@ TEST(DispatcherLoad, GatheringCostsRandomArrivalsNothing) {
 }
 
 // Devices fail, stall, part batches and come back at random moments, and clients take queries back.
-// Each query is exactly once where the list below says, in the order of its offers, and slots hold
-// only these queries' tokens.
+// Each query that waits or runs does so exactly once, as waiting_ and running_ say, in the order of
+// the offers. Slots hold only these queries' tokens.
 class RandomRun {
  public:
   explicit RandomRun(uint64_t seed) : random_(seed) {

@@ -20,7 +20,7 @@ struct Case {
   DType dtype;
   ArithmeticUnit unit;
 };
-// Units at the reference level, which has no BF16 dot.
+// The arithmetic units at the reference level, which has no BF16 dot.
 constexpr Case kCases[] = {
     {DType::kF32, ArithmeticUnit::kF32Fma},   {DType::kF16, ArithmeticUnit::kF32Fma},
     {DType::kBF16, ArithmeticUnit::kF32Fma},  {DType::kQ8_0, ArithmeticUnit::kInt8Dot},

@@ -151,7 +151,7 @@ class RunTest(ProgramTest):
     def test_text_is_whole_characters_at_every_moment(self):
         lines = [json.loads(line) for line in self.run_text("-p", "U", "--json").splitlines()]
         self.assertEqual([token["text"] for token in lines[:-1]], ["", "é", "", "", "€", "!", ""])
-        # The first character never ends; the second byte cannot begin one.
+        # Four tokens end within the second character. The byte after "B" cannot begin a character.
         self.assertEqual(self.run_text("-p", "U", "-n", "4"), "é\ufffd")
         self.assertEqual(self.run_text("-p", "B"), "\ufffd!")
 

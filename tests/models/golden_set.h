@@ -59,11 +59,11 @@ struct GoldenModel {
   // step in a large value counts for more than one in a mean one.
   static constexpr double kKvSlack = 0.05;
   double kv_move(KvType type) const;
-  // Returns how far the rows may be from the reference's. F32: within 1e-4 of the largest, hidden
-  // states, which have been normed, within 1e-5. Else the reference tells how far they move when it
-  // rounds what the engine rounds (activations to bf16 or to q8_0); the two roundings are
-  // independent draws of that size, so their difference is sqrt(2) of it, and the bound is twice
-  // that. F16 weights take f32 activations.
+  // Returns how far the rows may be from the reference's. With F32 weights, logits are within 1e-4
+  // of the largest logit, and hidden states, which are normed, within 1e-5. Otherwise the reference
+  // tells how far they move when it rounds what the engine rounds (activations to bf16 or to q8_0).
+  // The two roundings are independent draws of that size, so their difference is sqrt(2) of it, and
+  // the bound is twice that. F16 weights take f32 activations.
   Noise reference_bound() const;
 };
 

@@ -81,7 +81,7 @@ TEST(ExpertTasks, CoverEveryPanelOfEveryRowOnce) {
   }
 }
 
-// Longest tasks come first: a thread that claims one last would keep the others waiting.
+// Longest tasks come first, since a thread that claims a long one last keeps the others waiting.
 TEST(ExpertTasks, ExpertsWithMostRowsComeFirst) {
   const ExpertUnits units = some_units();
   const RouterRule rule{.experts = kExperts, .used = 4};
