@@ -36,8 +36,8 @@ std::string beginning(const char* architecture) {
     "qk_rope_head_dim": 4, "v_head_dim": 5, "num_nextn_predict_layers": 1)";
 }
 
-// Adds a Linear in each layout that the configuration names. A model with codes in a layout that it
-// does not name would be refused.
+// Adds the tensors of a quantised Linear for each layout (HfLayout) that the configuration names. A
+// model with tensors of a layout that the configuration does not name is refused.
 template <typename Add>
 void add_codes(std::string_view config, const Add& add) {
   auto says = [&](std::string_view name) { return config.find(name) != std::string_view::npos; };

@@ -138,7 +138,8 @@ class Checker {
     if (!at || at.offset % alignment == 0) return;
     refuse("{} is at {}, which is not a multiple of {}", what, at.offset, alignment);
   }
-  // Checks rows that are read: they lie apart, or all are the same row.
+  // Checks rows that are read: they must not overlap, unless the stride is 0, which makes all the
+  // same row.
   void need_input(const FloatRows& x, uint64_t n, std::string_view what) const {
     if (!x) refuse("there is no {}", what);
     need_aligned(x.at, 4, what);

@@ -17,7 +17,7 @@
 
 namespace hearth {
 
-// TurnTooComplex: the rules were made, but the grammar of them takes too much work.
+// TurnTooComplex: the rules could be made, but building their grammar takes too much work.
 class TurnTooComplex : public Error {
  public:
   explicit TurnTooComplex(const std::string& message) : Error(ErrorCode::kRequest, message) {}

@@ -107,7 +107,8 @@ RegexId TurnMarkup::up_to(std::string_view text) {
   return set_.all_of({ends, set_.complement(more)});
 }
 
-// Returns a text, then control tokens with texts between them, the last text being `last`.
+// Returns the grammar of a text that may have control tokens in it. `plain` is what each stretch
+// before a control token must match, `last` the one after the last.
 Symbol TurnMarkup::free_parts(const FreeParts& parts) {
   std::vector<int32_t> controls;
   for (int32_t id : controls_) {

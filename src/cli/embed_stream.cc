@@ -151,7 +151,8 @@ bool Stream::write_ready(std::chrono::milliseconds wait) {
         break;
     }
     if (front->outcome->error && front->outcome->error->code() == ErrorCode::kBusy) {
-      // The text's device failed, or no other device had room, so the text is submitted again.
+      // The text's device failed or had too much to do, and no other device had room. So the text
+      // is submitted again.
       front->outcome.reset();
       if (!submit(front)) break;
       continue;

@@ -25,7 +25,8 @@ struct OfferSetting {
   const Machine& machine;
   std::shared_ptr<StepTurns> turns;
   std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
-  // Whether the user asked for a model that embeds or ranks and that find_offers() does not read.
+  // Whether to reserve cores for models that embed or rank, even if find_offers() finds none that
+  // the user named. Set for a later search that does not look for named models again.
   bool queues_apart = false;
 };
 

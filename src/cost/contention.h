@@ -40,7 +40,7 @@ struct Contention {
   struct Way {
     std::vector<double> cluster_read;             // [k - 1]: g(k), bytes a second
     std::vector<std::pair<double, double>> node;  // w and F(w), by rising w
-    // Operations of a core where all cores are at work, as a part of those of one thread that works
+    // Operations a second of one core while all cores work, divided by those of a thread that works
     // alone.
     double ops = 1;
   };

@@ -320,7 +320,7 @@ void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) 
   const std::string name(reader.word());
   reader.finish();
   if (std::find(read->begin(), read->end(), name) != read->end()) {
-    reader.refuse_line("begins a section twice");
+    reader.refuse_line("begins a section that an earlier line began");
   }
   read->push_back(name);
   for (const Section& section : kSections) {

@@ -179,7 +179,7 @@ TEST_F(TunedStoreTest, SchedulesOfProductsAreExportedAsAProcessors) {
   EXPECT_NE(refused().find("no kernel schedule saved for this model is faster than the default: "
                            "search for some with `hearth tune MODEL`"),
             std::string::npos);
-  // Now only attention gains.
+  // Now only attention has a schedule faster than the default.
   tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {}};
   const ProcessorSchedules attend = exported_schedules(tuned_, processor, Isa::kReference);
   ASSERT_EQ(attend.levels.size(), 1u);
@@ -268,7 +268,8 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(with("step prefill 512", "steps prefill 512"),
             line("26 is 'steps prefill 512 1 1 1 trials 0', which is unknown"));
   EXPECT_EQ(with("trials 0\nend\n", "trials 0\n"), head + "its last section has no end" + tail);
-  EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"), line("22 begins a section twice"));
+  EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
+            line("22 begins a section that an earlier line began"));
   EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
   EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
             line("28 is longer than 4096 bytes"));

@@ -43,7 +43,7 @@ TEST(Detector, ReportsDevicesThatMissTheObjectiveAlone) {
             "a single text takes 1.25 s, longer than the objective of 1 s");
 }
 
-// A simulated device whose vectors are changed by `by`.
+// A simulated device that adds `by` to one element of a vector.
 class Changed : public SimDevice {
  public:
   Changed(std::string name, DeviceClock& clock, float by)

@@ -59,7 +59,8 @@ void normalise(std::span<float> vector) {
 void check_dimensions(uint32_t dimensions, uint32_t width) {
   if (dimensions >= 1 && dimensions <= width) return;
   fail_field(ErrorCode::kUsage, "dimensions",
-             "is {}, and the model's vectors have {}: ask for 1 to {}", dimensions, width, width);
+             "is {}, but must be from 1 to {}, the width of the model's vectors", dimensions,
+             width);
 }
 
 void cut_dimensions(uint32_t dimensions, bool normalised, std::vector<float>* vector) {

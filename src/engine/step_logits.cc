@@ -123,8 +123,8 @@ std::span<const TokenLogit> StepLogits::best(size_t i, uint32_t count, uint32_t 
     auto first = static_cast<uint32_t>(panel.token) * kPanelRows;
     tokens.offer(columns(i, first, first + kPanelRows), static_cast<int32_t>(first));
   }
-  // Reads the last panel's columns themselves, since its maximum may belong to a column from
-  // `below` on.
+  // If `below` cuts a panel, its maximum may be of a column that is not wanted. So all wanted
+  // columns of that panel are offered.
   if (uint32_t rest = below % kPanelRows; rest > 0) {
     std::span<const float> last = columns(i, below - rest, below);
     if (!all_finite(last)) return {};

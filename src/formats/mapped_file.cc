@@ -52,7 +52,7 @@ MappedFile MappedFile::open(const std::string& path) {
   struct stat status = {};
   if (fstat(file.get(), &status) != 0) fail_to_open(path, errno);
   if (S_ISDIR(status.st_mode)) {
-    fail(ErrorCode::kFile, "'{}' is a folder; name the model file in it", path);
+    fail(ErrorCode::kFile, "'{}' is a folder: give the path of a model file in it", path);
   }
   if (!S_ISREG(status.st_mode)) {
     fail(ErrorCode::kFile,

@@ -72,7 +72,7 @@ std::tuple<const std::byte*, uint64_t> scales_of(const SourceTensor& tensor, uin
   return {scales.data.data() + scale_column * bytes, at.run->first};
 }
 
-// Returns the first element after k of a row that has another scale.
+// Returns the first element of a row, after element k, that has another scale than k.
 uint64_t next_scale(const SourceRun& run, uint64_t k) {
   const uint64_t each = run.transposed ? rows_a_scale(run) : columns_a_scale(run);
   return k + each - ((run.transposed ? run.first : 0) + k) % each;

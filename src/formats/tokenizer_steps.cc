@@ -78,7 +78,7 @@ CutBehavior behavior_of(const ConfigReader& step) {
 }
 
 PrependScheme prepend_of(const ConfigReader& step) {
-  // Files of older versions have the flag alone.
+  // Older files have only add_prefix_space.
   const bool prefix = step.flag_or("add_prefix_space", true);
   const std::string said = step.text_or("prepend_scheme", prefix ? "always" : "never");
   if (said == "always") return PrependScheme::kAlways;

@@ -23,7 +23,7 @@
 
 namespace hearth {
 
-// The times of one thread, the means over threads, or the largest of any thread.
+// Three times: of one thread, or their means over threads, or the largest of each.
 struct ProfileTimes {
   double meet = 0, work = 0, barrier = 0;  // seconds
   double total() const { return meet + work + barrier; }

@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// The properties of a request that a connection keeps while it answers it.
+// The parts of a request that a connection keeps until it has answered.
 struct AnsweredRequest {
   std::string id;
   unsigned minor = 1;

@@ -18,8 +18,8 @@ void make_types(SpecBuilder& m) {
       m.source().metadata().get<uint32_t>("tokenizer.ggml.token_type_count").value_or(rows);
   if (table.dims.size() > 2 || rows > kMaxTokenTypes || rows != said) {
     fail(ErrorCode::kFile,
-         "'{}': tensor {} is {}, but needs a row for each of {} token types: the file is damaged "
-         "or its metadata was edited",
+         "'{}': tensor {} is {}, but must have one row for each of the {} token types: the file is "
+         "damaged or its metadata was edited",
          m.source().name(), kName, fmt::join(table.dims, " x "), said);
   }
   const uint32_t width = m.hyper().width;

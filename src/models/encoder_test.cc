@@ -198,7 +198,7 @@ TEST(Encoder, KeysThatCannotBe) {
   for (uint32_t types : {0u, 1u, 3u, 0xffffffffu}) {
     source.set("tokenizer.ggml.token_type_count", types);
     EXPECT_NE(spec_refusal(source, ErrorCode::kFile)
-                  .find("tensor token_types.weight is 48 x 2, but needs a row for each of"),
+                  .find("tensor token_types.weight is 48 x 2, but must have one row for each of"),
               std::string::npos);
   }
 }

@@ -45,7 +45,7 @@ std::string all_digits(double value);
 
 // Returns the approximate width of a text in pixels, in a sans-serif font of this size.
 double text_width(std::string_view text, double size);
-// Returns the text, or where it is wider than `width` its beginning and "...".
+// Returns the text. If it is wider than `width`, returns its beginning and "...".
 std::string text_within(std::string_view text, double size, double width);
 // Returns the text in lines of at most `width`, broken at spaces; a longer word has a line to
 // itself.

@@ -14,8 +14,8 @@ TEST(PieceQueue, GivesNoPieceFarAheadOfTheHash) {
   pieces.pieces[0].done = kPiece;
   const std::atomic<bool> stop{false};
   PieceQueue queue(&pieces, stop, 2 * kPiece);
-  // Piece 0 was there before: it is hashed while the others are fetched, and does not hold them
-  // back.
+  // Piece 0 was fetched before. It still has to be hashed, but does not keep the queue from giving
+  // out pieces 1 and 2.
   EXPECT_EQ(queue.take(), 1u);
   EXPECT_EQ(queue.take(), 2u);
   queue.set_hashed(kPiece);

@@ -1,8 +1,8 @@
-// TileWindow: tells which tiles a search need try. It takes effect once kWinners searches of one
-// kernel on as many threads are done, of any products and models. The next search then tries only
-// tiles that won one of the last kWinners searches in steps of as many rows. It tries all tiles if
-// there were fewer than kLike of these searches. (Sandwich, section 6, slides a window of 16 over
-// the numbers of rows of one product, which are five or six here.)
+// TileWindow: tells which tiles a search need try. A search tries fewer once kWinners searches were
+// made for its kernel and its number of threads, at least kLike of them for its number of rows.
+// They may be of any products and models. It then tries only the tiles that won the last kWinners
+// of the searches with its number of rows, and the tile that it starts from. (Sandwich, section 6,
+// slides a window of 16 over the numbers of rows of one product, which are five or six here.)
 #pragma once
 
 #include <deque>

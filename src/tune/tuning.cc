@@ -244,7 +244,8 @@ class Tuning {
         const TunedTrial* trial = find_trial(tuned_, candidate.plan);
         if (trial != nullptr) measured_[phase].push_back({candidate.plan, trial->cost.ratio});
       }
-      // The candidates have no trial of the chosen plan if it has the other GroupSync.
+      // The tuner also tries the best plan with the other GroupSync, which is not one of
+      // `ranking.search.best`. If that plan was chosen, its cost is added here.
       if (outcome.chosen.sync != outcome.start.sync) {
         measured_[phase].push_back({outcome.chosen, outcome.result.cost.ratio});
       }

@@ -226,7 +226,7 @@ class EmbedTest(ProgramTest):
         self.bad(1, "embed", self.rank, "-p", "a", *MEAN, says=["reranker"])
         self.bad(2, "embed", self.random, "-p", "a", "--pooling", "max", says=["--pooling"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "--dimensions", WIDTH + 1,
-                 says=["--dimensions is 65", "have 64"])
+                 says=["--dimensions is 65", "from 1 to 64"])
         self.bad(1, "embed", self.random, *MEAN, "-p", "", says=["text 1 of -p", "empty"])
         self.bad(1, "embed", self.random, *MEAN, "/no/such/file", says=["/no/such/file"])
         self.bad(2, "embed", self.random, *MEAN, "-p", "a", "x.txt", says=["--prompt"])

@@ -179,8 +179,10 @@ TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersA
   }
 }
 
-// The ops of latent attention: attn_down, latent_kv, attn_q, attention, attn_values, attn_output,
-// and the five after these. Every group computes the latents itself, so that none meet for them.
+// The ops of a layer with a barrier: attn_down, latent_kv, attn_q, attention, attn_values,
+// attn_output, then reduce, ffn_gate_up, ffn_down and reduce, as in other layers.
+// (attention_expanded has none.) Every group computes all latents, so groups need not meet for
+// latents.
 TEST(ModelGraph, TenBarriersALayerWithLatentAttention) {
   constexpr uint32_t kLayers = 2;
   TestModel model(latent_source({.layers = kLayers, .heads = 8}));

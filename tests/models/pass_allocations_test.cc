@@ -43,8 +43,8 @@ const Allocations& allocations() {
 namespace hearth {
 namespace {
 
-// An accelerator that does nothing, at once, and allocates nothing on the host. It counts buffers,
-// timelines and lists of copies.
+// An accelerator that computes nothing, reports all work as done at once, and allocates nothing on
+// the host. It counts buffers, timelines and lists of copies.
 class IdleAccelerator : public Accelerator {
  public:
   const AcceleratorFacts& facts() const override { return facts_; }

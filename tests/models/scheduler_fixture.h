@@ -118,8 +118,9 @@ class SchedulerTest : public testing::Test {
     return computed_ - before;
   }
   static constexpr uint32_t kReply = 70;
-  // Runs `turns` turns of a text. Each must compute at most its own tokens and a page. `last` is
-  // called with the last turn's request, its number of own tokens, and its results.
+  // Runs `turns` turns of a text. Each may compute only the tokens that it adds, its reply, and
+  // less than a page again (63 tokens). `last` is called with the last turn's request, the number
+  // of tokens that it adds, and its results.
   template <typename Last>
   void run_turns(uint32_t length, uint32_t turns, const Last& last) {
     std::vector<int32_t> all;

@@ -1,5 +1,6 @@
 // Tests of streamed prompts where the accelerator's bits differ from those of the cores. A text has
-// the same bits alone and among others, and none finds pages of the other form.
+// the same bits alone and among others. No text takes cached pages whose bytes the other one (cores
+// or accelerator) would have made differently.
 #include <fmt/format.h>
 
 #include <cstring>

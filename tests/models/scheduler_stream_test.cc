@@ -243,7 +243,7 @@ TEST_F(SchedulerStreamTest, TextsAreThoseOfTheCoresInAnyShape) {
   EXPECT_GT(statistics_.streamed_prompts, 8u);
 }
 
-// The pool has a few contexts, so that sequences lose their pages while others are streamed.
+// The pool has room for two contexts, so that sequences lose their pages while others are streamed.
 TEST_F(SchedulerStreamTest, SurvivesCancelsAndShortMemory) {
   EngineOptions options = small();
   options.kv_pages = 7;

@@ -2,10 +2,11 @@
 // the result: the node of every page of the engine's memory, and the PUs of every thread. Also
 // compares the logits of all plans. Runs inside the machine of tests/numa/vm.py.
 //
-//   numa_probe [--few]     the models of HEARTH_GOLDEN_DIR; --few: the marked rows only
+//   numa_probe [--few]     the models of HEARTH_GOLDEN_DIR; --few: only the plans of kRows with
+//                          `few`
 //
-// It prints a line for each model and row, followed by its faults, and exits with status 1 if there
-// are any.
+// It prints a line for each model and plan, followed by its faults, and exits with status 1 if
+// there are any.
 #include <fmt/format.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>

@@ -79,7 +79,9 @@ std::vector<std::string> extension_names(VkPhysicalDevice handle) {
   return names;
 }
 
-// Chooses the queues: one that computes, one of a family that only copies, and a spare one.
+// Chooses the queues: one that computes; one of a family that only copies, if there is one; and one
+// for write() and read(), which is a second queue of one of these families, or else the last of
+// these queues.
 void choose_queues(PhysicalDevice* device) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device->handle, &count, nullptr);

@@ -102,7 +102,7 @@ class GatedConvOp : public Op {
     for (uint32_t c = 0; c < n; ++c) out[c] = a[c] * b[c];
   }
 
-  // Convolves the `taps` rows of products from x on.
+  // Convolves `taps` consecutive rows of products, of which x is the first, into one row.
   void convolve(const ConvSlice& slice, uint32_t first, const float* x, uint32_t n,
                 float* out) const noexcept {
     const float* weight = shape_.weight->copies[slice.shard] + slice.begin + first;

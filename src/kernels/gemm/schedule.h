@@ -25,8 +25,8 @@ namespace hearth {
 enum class Cache { kL1, kL2 };
 
 struct GemmSchedule {
-  // The tile of outputs in registers: panels side by side, and its most rows. 0 panels: the whole
-  // schedule is the default for the rows of the call.
+  // The tile of outputs in registers: its panels side by side, and the most rows it has. 0 panels:
+  // all fields are ignored, and the default for the call's rows is used.
   uint8_t tile_panels = 0, tile_rows = 0;
   Cache prefetch_to = Cache::kL1;
   // How K is dealt among threads: into so many aligned subtrees of its segments, each a partial

@@ -176,12 +176,14 @@ TEST(GatesTest, DecayAndStrengthAreNearTheTruthInTheSameBitsOnAllLevels) {
   }
 }
 
-// The test measures the softplus by a rate that keeps its decay near 1: 1 - decay = rate softplus.
+// Far below zero the softplus is about exp(x), too small to change a decay of usual rates. The rate
+// -exp(-x) makes rate * softplus about -1 and the decay about 1/e, so an error of the softplus
+// shows in the decay.
 TEST(GatesTest, ASoftplusKeepsItsRelativeErrorFarBelowZero) {
   std::vector<float> alpha, rate;
   for (double x = -80; x < -4; x += 0.0917) {
     alpha.push_back(static_cast<float>(x));
-    rate.push_back(static_cast<float>(-std::exp(-x)));  // so that rate softplus is near -1
+    rate.push_back(static_cast<float>(-std::exp(-x)));
   }
   const std::vector<float> bias(alpha.size(), 0.0f);
   for (Isa isa : test_levels()) {
