@@ -1,6 +1,6 @@
 // Fuzzes request bodies with hostile bytes. Only RequestError may be thrown, with a JSON body below
-// 1 KiB, and a request that is read keeps its limits. Bytes that begin no object are used as the
-// text of replies: every body and event must be JSON, however the text is cut into tokens.
+// 1 KiB, and a request that is accepted is within the limits. Bytes that begin no object are used
+// as the text of replies: every body and event must be JSON, however the text is cut into tokens.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Fuzzes configuration files. Only hearth::Error may be thrown. An entry that is accepted is an
-// existing option of a verb or of a model, and has its place in the file.
+// existing option of a verb or of a model, and tells its line in the file.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

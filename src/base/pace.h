@@ -1,7 +1,7 @@
-// Pace lets long work yield its thread. The work reports its progress, in units of about a byte of
-// text that becomes tokens, and after some milliseconds of it `pause` is called: it returns when
-// the work may go on, and throws where the result is not wanted any more. A Pace without a pause
-// never yields. Used by one thread at a time.
+// Pace lets long work yield its thread. The work calls did() with its progress, in units of about a
+// byte of text that becomes tokens. After every kUnits, which take some milliseconds, did() calls
+// `pause`. `pause` returns when the work may go on, and throws if the result is not wanted any
+// more. A Pace without a pause never yields. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -28,8 +28,8 @@ struct Watched {
     request.max_tokens = tokens;
     scheduler.add(std::make_shared<Job>(1, std::move(request), stream));
   }
-  // Records the time of every token that came since the last call. Throws (kFile), naming the
-  // model, where the request failed.
+  // Records the time of every token that came since the last call. If the request failed, throws
+  // (kFile) with the model's name.
   void look(const std::string& model) {
     double time = steady_seconds();
     while (std::optional<Result> result = stream->try_pop()) {

@@ -1,6 +1,6 @@
 // Contenders: the matrix products of other programs. They are measured in turns with ours
-// (kernel_bench.h): in every repetition ours comes first, then each contender. The base class has
-// none.
+// (kernel_bench.h): every repetition runs ours first and then each contender. The base class has no
+// contenders.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class Contenders {
   // Returns the contenders that can compute the product. They stay usable as long as this object
   // exists.
   virtual std::vector<Contender> ready(const ContenderTask&) { return {}; }
-  // Called before every turn where any contender was ready. A turn is a contender's, ours, or a
-  // sample of the limits.
+  // Called before every turn of a product for which some contender was ready. A turn is a
+  // contender's, ours, or a sample of the limits.
   virtual void before_turn() {}
 };
 

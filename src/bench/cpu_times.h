@@ -1,7 +1,7 @@
 // CPU time of this machine since it started, from the first line of /proc/stat (proc_stat(5)), in
 // ticks of all CPUs together. Time is "stolen" while this virtual machine wants a CPU and its host
 // runs something else. Time of "others" is time in which other processes of this machine had a CPU.
-// Either makes the figures measured meanwhile too low.
+// Both lower the figures that are measured in that time.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ TEST(CpuTimes, SharesOfWhatPassed) {
   ASSERT_TRUE(shares.has_value());
   EXPECT_DOUBLE_EQ(shares->stolen, 0.05);
   EXPECT_DOUBLE_EQ(shares->others, 0.15);
-  // The stolen time went back here. By rounding, this process used more time than all together.
+  // Here the counter of stolen time fell. Rounding makes this process use more time than all
+  // processes together.
   shares = cpu_shares(before, CpuTimes{1200, 560, 40, 81});
   EXPECT_EQ(shares->stolen, 0);
   EXPECT_EQ(shares->others, 0);

@@ -45,7 +45,7 @@ struct EmbedCase {
   uint64_t together() const;
   // Returns the sum of the accelerators' concurrencies; 0 where there is no accelerator.
   uint64_t accelerators() const;
-  // Returns the texts a second that could be answered in time if they came evenly. A text waits for
+  // Returns how many texts a second could be answered in time if they came evenly. A text waits for
   // one batch and runs in the next, so a batch may take half the objective.
   double capacity() const;
 };
@@ -60,8 +60,8 @@ struct EmbedArrivals {
   std::vector<DeviceStatistics> devices;
 };
 
-// The cost of a text apart from its device's time. It is measured with queues over devices that
-// take no time.
+// What the queues cost for each text, without the time of its device. It is measured with queues
+// over devices that take no time.
 struct EmbedDispatch {
   uint64_t texts = 0;
   Percentiles submit, round_trip;  // seconds; `round_trip` lasts from the offer to the answer

@@ -22,7 +22,7 @@ TEST(EmbedBench, AddsUpACase) {
   EXPECT_EQ(one.alone(), 48u);
   EXPECT_EQ(one.together(), 46u);
   EXPECT_EQ(one.accelerators(), 40u);
-  // Batches of half a second: 0.23 / 0.018 and 0.18 / 0.084 texts each.
+  // A batch may take half a second. In it the devices compute 0.23 / 0.018 and 0.18 / 0.084 texts.
   EXPECT_NEAR(one.capacity(), 2 * (0.23 / 0.018 + 0.18 / 0.084), 1e-9);
   // The second device takes more than half the objective for one text, so texts run one by one.
   one.slo = 0.6;
@@ -31,7 +31,7 @@ TEST(EmbedBench, AddsUpACase) {
   EXPECT_NEAR(one.capacity(), 0.03 / 0.018 / 0.3, 1e-9);
 }
 
-// Tests with one device of the paper, alone.
+// Tests with only one of the paper's devices.
 class EmbedBenchOfOne : public testing::Test {
  protected:
   static EmbedBenchHooks hooks() {

@@ -33,7 +33,7 @@ struct GrammarCaseResult {
   std::vector<std::string> dropped;  // keywords that the grammar ignores where it is relaxed
   double compile_seconds = 0;
   size_t right = 0;
-  std::vector<size_t> lost, let_through;  // numbers of valid documents refused, invalid accepted
+  std::vector<size_t> lost, let_through;  // indices: valid documents refused, invalid ones accepted
   double slowest_mask = 0;                // seconds
   size_t slowest_document = 0, slowest_byte = 0;
   std::vector<std::string> walks;
@@ -43,8 +43,8 @@ struct GrammarCaseResult {
 
 struct GrammarBenchResult {
   std::vector<GrammarCaseResult> cases;
-  // Seconds for every token of the valid documents that the grammar allows. The first took the mask
-  // of all tokens; the second asked for this token alone.
+  // Seconds for each token that the grammar allows in the valid documents: the time to make the
+  // mask of all tokens, and the time to test only this token.
   std::vector<double> mask_seconds, candidate_seconds;
   uint64_t forced_bytes = 0, bytes = 0;
 };

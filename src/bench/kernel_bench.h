@@ -63,8 +63,8 @@ class KernelBench {
   KernelBench(Team& team, const Machine& machine, uint32_t node, TeamLimits& limits,
               Contenders& contenders, KernelHooks hooks);
 
-  // A result for each of `rows` (M). Fewer results, or fewer repetitions of the last one, where
-  // somebody interrupted. Throws kResource where there is no memory for the copies.
+  // Returns a result for each of `rows` (M). If the user interrupts, there are fewer results, or
+  // fewer repetitions in the last one. Throws kResource where there is no memory for the copies.
   std::vector<KernelResult> run(const MatrixShape& shape, std::span<const uint32_t> rows,
                                 uint32_t repetitions);
 

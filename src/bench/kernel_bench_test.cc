@@ -103,8 +103,8 @@ TEST_F(KernelBenchTest, ContendersTakeTurnsWithOurs) {
     EXPECT_EQ(result.others[0].implementation, "32 x true");
     EXPECT_EQ(result.others[0].seconds, (std::vector<double>{1, 1}));
   }
-  // Each product first runs once to see how long it takes. Then come the limits, and twice: ours,
-  // theirs, limits.
+  // First each product runs once, to see how long it takes. Then the limits are sampled, and two
+  // repetitions follow, each with our turn, the contender's, and a sample of the limits.
   EXPECT_EQ(idle.order, "b...b...b.b...b...b.");
   EXPECT_TRUE(run({32, 64, weight_type(DType::kQ8_0), "q"}, {}, idle)[0].others.empty());
   EXPECT_EQ(idle.order.size(), 20u);

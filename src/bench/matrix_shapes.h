@@ -1,5 +1,5 @@
-// Lists the matrix products of a model. Plans enough copies of such a matrix that no cache holds
-// what is read again.
+// Lists the matrix products of a model. Also plans how many copies of a matrix a measurement reads
+// in turn, so that no cache still holds a copy when it is read again.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct WeightType {
   bool operator==(const WeightType&) const = default;
 };
 WeightType weight_type(const PackedType& type);
-// Returns the types of files in the order of the enum, each packed as its own kind, then FP8 with a
-// scale a row.
+// Returns the types of files in the order of the enum. Each is packed as its own kind. FP8 comes
+// once more at the end, with a scale for each row.
 std::vector<WeightType> weight_types();
 
 // A matrix shape W[rows, k] of one type, and the members that have it: "gate, up".
@@ -40,9 +40,9 @@ struct MatrixShape {
 // in each of `types`; where `types` is empty, in the source's own type.
 std::vector<MatrixShape> matrix_shapes(const ModelSpec& spec, std::span<const WeightType> types);
 
-// The part of a matrix that is measured, and its copies. Rows and k are padded as packing pads
-// them. A matrix larger than both kWholeMatrix and the bytes to rotate over is measured in its
-// first rows.
+// The part of a matrix that is measured, and its number of copies. Rows and k are padded as packing
+// pads them. Of a matrix larger than both kWholeMatrix and the bytes to rotate over, only the first
+// rows are measured.
 struct Rotation {
   PackSpec spec;        // of the measured part
   uint32_t copies = 1;  // in memory, read in turn

@@ -113,8 +113,7 @@ TEST(PlanRotation, OneCopyOfPartOfAVeryLargeMatrix) {
   constexpr uint64_t kPanel = 2560 * 4 * kPanelRows;
   EXPECT_EQ(rotation.copies, 1u);
   EXPECT_EQ(rotation.spec.panels(), kWholeMatrix / kPanel + 1);
-  // More copies are planned where more bytes are rotated over, whether these are whole panels or
-  // not.
+  // A rotation over more bytes has more copies, whether the bytes are whole panels or not.
   for (uint64_t bytes : {2000 * kPanel, 2000 * kPanel - 64}) {
     rotation = plan_rotation(head, bytes);
     EXPECT_EQ(rotation.copies, 1u);

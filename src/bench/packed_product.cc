@@ -8,7 +8,7 @@ namespace {
 
 // The number of random panels that are made. A matrix repeats them.
 constexpr uint32_t kRandomPanels = 32;
-// The bytes after the last copy, since kernels prefetch beyond the end of what they read.
+// The bytes allocated after the last copy, since kernels prefetch beyond the end of the weights.
 constexpr size_t kBeyond = 4096;
 
 Problem random_problem(const PackSpec& spec, uint32_t panels, uint32_t m) {

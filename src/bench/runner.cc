@@ -82,8 +82,8 @@ CaseResult BenchRunner::run(const BenchCase& what, uint32_t repetitions) {
 }
 
 bool BenchRunner::fill(const BenchCase& what) {
-  // Rows of latent attention depend on where the prompt ends. A measured prompt counts as the
-  // beginning of a longer one, so its rows are computed as that one's.
+  // Rows of latent attention depend on where the prompt ends. The measured prompt counts as the
+  // beginning of a longer prompt, and has the rows of that one.
   uint32_t prompt = 0;
   if (engine_.spec().has_latents()) {
     prompt = what.depth;
@@ -146,7 +146,7 @@ bool BenchRunner::step(std::span<const StepRequest> requests, uint32_t tokens) {
   return true;
 }
 
-// Chooses the next tokens. Chooses none where the logits are not numbers, so that such a model can
+// Chooses the next tokens. If the logits are not numbers it chooses none, so that such a model can
 // still be measured.
 void BenchRunner::choose(std::span<const StepRequest> requests) {
   uint32_t vocabulary = engine_.spec().hyper.vocabulary, row = 0;

@@ -65,7 +65,7 @@ std::string error_message(std::string_view body) {
       if (!message.empty()) return message;
     }
   } catch (const Error&) {
-    // A body that is not JSON with a message is shown as it stands.
+    // If the body is not JSON with a message, the beginning of the body is shown.
   }
   return one_line(body);
 }

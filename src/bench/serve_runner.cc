@@ -26,7 +26,8 @@ class Schedule {
     double due = load_.rate ? due_ : now;
     return count_ < load_.requests && due < start_ + load_.seconds;
   }
-  // Returns when the next request may start; infinity: only after one of those under way ends.
+  // Returns when the next request may start; infinity if it must wait until one of those under way
+  // ends.
   double due(double now, size_t under_way) const {
     if (load_.rate) return due_;
     return under_way < load_.concurrency ? now : std::numeric_limits<double>::infinity();

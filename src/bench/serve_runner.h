@@ -48,7 +48,8 @@ class ServeRunner {
   ServeRunner(Transport& transport, ServeHooks hooks)
       : transport_(transport), hooks_(std::move(hooks)) {}
 
-  // Sends the load. Where somebody interrupts, requests under way are abandoned and left out.
+  // Sends the load. If the user interrupts, requests under way are abandoned and left out of the
+  // result.
   ServedLoad run(const ServeLoad& load);
 
  private:

@@ -63,7 +63,7 @@ struct NodeBytes {
   bool operator==(const NodeBytes&) const = default;
 };
 // Plans the buffers. `bytes` is `wanted`, but at most half of the free memory of `machine` and of
-// the node; whole MiB, at least one.
+// the node. It is a whole number of MiB, at least one.
 std::vector<NodeBytes> plan_read_buffers(const Machine& machine, const Placement& placement);
 
 class TeamLimits {

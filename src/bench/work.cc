@@ -104,8 +104,9 @@ double CaseWork::ops() const {
 CaseWork count_case(const WorkGraph& model, const BenchCase& what) {
   CaseWork work;
   bool decode = what.phase == Phase::kDecode;
-  // Operations add up over rows, however these are cut into steps. Keys and values made of latents
-  // are the exception, so they are counted chunk by chunk.
+  // Operations of a prompt are the sum of those of its rows, however the rows are cut into steps.
+  // Only keys and values made of latents depend on the steps, so models with latents are counted
+  // chunk by chunk.
   StepWork all =
       !decode && model.expand.step > 0
           ? count_chunks(model, what)

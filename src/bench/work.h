@@ -52,8 +52,9 @@ struct WorkGraph {
   const Graph& graph;
   KvType kv_type;
   ArithmeticUnitSet units;  // of the model's level; FP32 FMA stands for a unit that the level lacks
-  // The rows that are expanded in models with latents. `step_rows` are the rows of a step, since
-  // every step makes keys and values anew. A measured prompt counts as the start of a longer one.
+  // The rule by which models with latents expand rows. `step_rows`: rows of a step, since every
+  // step makes the keys and values of expanded rows again. A measured prompt counts as the start of
+  // a longer one.
   ExpandRule expand = {.tail = 0, .step = 0};
   uint32_t step_rows = 512;
 

@@ -50,8 +50,8 @@ bool begins_with_tag(std::string_view text) {
   return text.starts_with('<') || (!text.empty() && is_tag_atom(marker_atoms(text).front()));
 }
 
-// Returns the known form that a template shows only in part: it leaves out the end of the calls'
-// section, or takes one call alone.
+// Returns the known form of which the template shows only a part: without the end of the calls'
+// section, or with a single call.
 std::optional<CallFormat> known_form_around(const CallFormat& one) {
   for (std::string_view name : known_format_names()) {
     const KnownFormat* known = find_known_format(name);
@@ -94,7 +94,7 @@ bool is_harmony(const ProbeText& text) {
   return true;
 }
 
-// How far the search came with one style; later is better.
+// How far the search came with one style. A later value is better.
 enum class ProbeStage : uint8_t { kNothing, kRaised, kHidden, kUntold, kUnproved, kFound };
 
 struct StyleOutcome {
@@ -264,7 +264,7 @@ class TurnFormatFinder {
     }
   }
 
-  // Finds out how parameters are written whose values are not text.
+  // Finds out how the template writes parameters whose values are not text.
   void find_json_values(ProbeStyle* style, CallFormat* form) const {
     constexpr std::string_view kNumberKey = "amount";
     try {
@@ -320,7 +320,8 @@ class TurnFormatFinder {
     return is_written_so(form, probe.calls, turn, open);
   }
 
-  // Finds the length of ids that a template requires: some refuse others; 0: any length.
+  // Returns the length of ids that the template requires, since some templates refuse others; 0: it
+  // takes any length.
   uint32_t id_length(const ProbeStyle& style) const {
     if (style.named_ids) return 0;
     TurnProbe probe = make_probe(style, "a long id", {0});
@@ -348,7 +349,8 @@ class TurnFormatFinder {
       }
       const size_t end = whole.find(marks_.end, at);
       if (end == std::string::npos) return false;
-      // Content between marks of its own does not count.
+      // The check looks at the first text after the reasoning: the content, or the markup of the
+      // first call.
       const std::string_view rest = std::string_view(whole).substr(end + marks_.end.size());
       return found.format.harmony ||
              without_space_before(rest).starts_with(

@@ -246,7 +246,7 @@ ContentMarks find_content_marks(const RenderTurns& render, const ProbeStyle& sty
     const std::string_view end =
         first_tag(std::string_view(text).substr(at + kProbeContent.size()));
     if (!is_pair(begin, end) || begins_messages(begin, text)) return {};
-    // The generation prompt comes after the question: only there may the mark stand.
+    // The mark can only be in the generation prompt, which comes after the question.
     const size_t question = std::min(prompt.rfind(kProbeQuestion), prompt.size());
     if (prompt.find(begin, question) != std::string::npos) return {};
     return {.begin = std::string(begin), .end = std::string(end)};

@@ -37,7 +37,7 @@ TurnVocabulary made_turn_vocabulary(const std::vector<std::string>& markers);
 struct RecordedTurn {
   std::string id = {}, form = {};
   TurnOrder order = {};
-  // The pieces that the model wrote; with `control` a piece is one token.
+  // The pieces that the model wrote. A piece with `control` is one token.
   struct Piece {
     std::string text;
     bool control = false;

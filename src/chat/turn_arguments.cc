@@ -12,8 +12,8 @@ constexpr std::string_view kAnyObject = R"({"type":"object"})";
 constexpr std::string_view kNoMembers =
     R"({"type":"object","properties":{},"additionalProperties":false})";
 
-// A schema of a tool that is not strict may take at most this part of the time left, and 1 /
-// kPartOfWork of the work left, so that other schemas get theirs.
+// The largest parts that the schema of a tool that is not strict may take: of the time left, and of
+// the work left (1 / kPartOfWork). The rest is for other schemas.
 constexpr double kMaxTimeShare = 0.5;
 constexpr uint64_t kPartOfWork = 2;
 // The work reserved for a grammar of any object, to which a schema is relaxed.
@@ -21,8 +21,8 @@ constexpr uint64_t kMinWork = 20'000;
 // Limits in bytes on one sentence, and on all sentences, about relaxed schemas: clients read them.
 constexpr size_t kMaxSentenceBytes = 1000, kMaxRelaxedBytes = 16 << 10;
 
-// Limits the work of a RegexSet while it lives; the work done meanwhile is then taken off what was
-// left before.
+// Gives a RegexSet the limit `most` on its work as long as this object lives. Then gives it back
+// the work that it had left before, less the work done under that limit.
 class WorkShare {
  public:
   WorkShare(RegexSet& set, uint64_t most) : set_(set), left_(set.work_left()), most_(most) {
@@ -79,8 +79,8 @@ ArgumentMarks TurnGrammar::argument_marks() {
   return marks;
 }
 
-// All tools' schemas together may take as long as one alone: however many there are, a request does
-// not hold up others.
+// All tools' schemas together may take as long as a single schema. So a request with many tools
+// does not hold up others.
 Symbol TurnGrammar::arguments(const Tool& tool) {
   const ArgumentMarks marks = argument_marks();
   const double left = schemas_end_ - SchemaBudget::thread_seconds();
@@ -103,8 +103,8 @@ Symbol TurnGrammar::any_arguments(const Tool& tool, const ArgumentMarks& marks) 
   return schema_arguments(other, marks, SchemaOptions().cpu_seconds);
 }
 
-// Adds a sentence about a relaxed schema, cut to the limits: they have paths and may be many and
-// long.
+// Adds a sentence about a relaxed schema, cut to the limits. Sentences contain paths, so they may
+// be long, and they may be many.
 void TurnGrammar::relax(std::string sentence) {
   if (sentence.size() > kMaxSentenceBytes) {
     sentence.replace(kMaxSentenceBytes, sentence.npos, "...");

@@ -112,7 +112,7 @@ Symbol TurnGrammar::turn() {
     case Opened::kNothing:
       break;
   }
-  // Content may also begin with reasoning where that may begin anew.
+  // If reasoning may begin again in the content, the content may also start with it.
   if (is_free() && begins_anew()) return body(false);
   const Symbol behind = sequence({space(), reasoning(false), body(true)});
   if (!is_free()) return any_of({behind, body(false)});
@@ -155,8 +155,8 @@ Symbol TurnGrammar::body(bool behind_reasoning) {
   return free_body(behind_reasoning);
 }
 
-// Whether reasoning may begin again within content: its marker begins with one token, so it is told
-// from text anywhere.
+// Whether reasoning may begin again within content. It may if its marker begins with one token, by
+// which it is told from text anywhere.
 bool TurnGrammar::begins_anew() const {
   if (format_.reasoning_begin.empty() || has_envelope()) return false;
   if (calls_tools_ && is_bare(*format_.calls)) return false;
@@ -258,7 +258,7 @@ Symbol TurnGrammar::bare_body() {
   return any_of({alone, sequence({space(), calls(0), space()})});
 }
 
-// Returns the calls with their markup, of whose beginning the first `cut` bytes are left out.
+// Returns the calls with their markup, without the first `cut` bytes of the markup.
 Symbol TurnGrammar::calls(size_t cut) {
   const CallFormat& form = *format_.calls;
   const bool section = !form.section_begin.empty();

@@ -92,7 +92,8 @@ class TurnGrammar {
   bool calls_tools_;
   std::array<Symbol, 2> any_call_ = {};  // outside and inside quotation marks
   TurnCuts cuts_;
-  // The RegexSet's work for all tools' schemas; for the rest it may do as much again.
+  // How much work the RegexSet may do for the schemas of all tools. It may do as much again for the
+  // rest of the grammar.
   const uint64_t work_;
   double schemas_end_;  // thread time at which the schemas' time is used up
   std::vector<std::string> relaxed_;

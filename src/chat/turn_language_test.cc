@@ -59,7 +59,7 @@ std::vector<int32_t> walk(const TurnLanguage& language, uint32_t seed) {
       EXPECT_EQ(has_bit(bits, id), matcher.allows(id)) << id;
       if (!has_bit(bits, id)) continue;
       allowed.push_back(id);
-      // Letters make texts longer, marks end them.
+      // The walk prefers marks, which end texts, to letters, which make them longer.
       const bool mark = i < 256 ? std::string_view("\"},])'\n<|/>").find(static_cast<char>(i)) !=
                                       std::string_view::npos
                                 : true;

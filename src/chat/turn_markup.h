@@ -42,7 +42,8 @@ struct MarkerPart {
 // Splits a marker into parts at its tokens, the longest tokens first.
 std::vector<MarkerPart> split_marker(std::string_view marker, std::span<const MarkerToken> tokens);
 
-// The head of a marker: the beginning by which a text before it recognises its end.
+// The head of a marker: the part by which a reader recognises that the text before the marker has
+// ended.
 struct MarkerHead {
   std::string text;    // text before the token, or the whole head
   int32_t token = -1;  // after that text; -1: none

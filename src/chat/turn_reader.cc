@@ -144,7 +144,7 @@ void TurnReader::State::give(const Part& part, TurnTag tag) {
   }
 }
 
-// Ends the text before markup that is complete now.
+// Ends the text that comes before markup, once the markup is complete.
 void TurnReader::State::leave(TurnTag next) {
   if (zone == TurnTag::kContent && !is_free(next)) content.cut(events);
   if (zone == TurnTag::kReasoning) {
@@ -156,8 +156,8 @@ void TurnReader::State::leave(TurnTag next) {
   if (is_free(next)) calls.close(events);
 }
 
-// The text has left the language: all that follows is content, and so is markup held back for a
-// call that has not begun.
+// The text has left the language. So all that follows is content, and so is the markup that was
+// held back for a call that has not begun.
 void TurnReader::State::lose(int32_t token) {
   const VocabularyTrie& vocabulary = matcher.vocabulary();
   if (!lost) {

@@ -16,7 +16,8 @@ constexpr double kMinScale = 1e-290;  // below this value steps would be no norm
 // Values nearer to a round one than this part of a step count as round.
 constexpr double kNear = 1e-9;
 
-// Returns `factor` times a power of ten, rounded once, so that it prints as few digits.
+// Returns `factor` times a power of ten. It is rounded only once, so that it is printed with as few
+// digits as `factor`.
 double times_power(double factor, int power) {
   return power < 0 ? factor / std::pow(10, -power) : factor * std::pow(10, power);
 }

@@ -1,5 +1,6 @@
 // ChatClient: sends chat completions to a server of OpenAI's API and hands on the answer's pieces
-// as they come (text/event-stream). One request at a time; signals are handled meanwhile.
+// as they come (text/event-stream). It sends one request at a time, and handles signals while it
+// waits for the answer.
 #pragma once
 
 #include <curl/curl.h>

@@ -73,7 +73,8 @@ std::string common_beginning(const std::vector<std::string>& words) {
   return all;
 }
 
-// Returns how many of the window's rows a text takes above the cursor's.
+// Returns how many of the window's rows a text takes, without the row in which the cursor is after
+// it.
 size_t rows_above(std::string_view text, unsigned columns) {
   size_t row = 0, column = 0;
   while (!text.empty()) {

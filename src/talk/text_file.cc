@@ -61,7 +61,7 @@ pid_t start_editor(const std::string& command, const std::string& path) {
   return child;
 }
 
-// Runs the editor and returns its exit status. The editor has the terminal meanwhile. If it is
+// Runs the editor and returns its exit status. The editor has the terminal while it runs. If it is
 // stopped, this process stops as well, and both are continued together.
 int run_editor(const std::string& command, const std::string& path) {
   LentTerminal terminal;
@@ -74,7 +74,7 @@ int run_editor(const std::string& command, const std::string& path) {
     }
     terminal.take_back();
     if (!WIFSTOPPED(status)) return status;
-    // The editor may have tried to use the terminal before it was given it.
+    // The editor may have tried to use the terminal before this process gave it the terminal.
     const bool waited = WSTOPSIG(status) == SIGTTIN || WSTOPSIG(status) == SIGTTOU;
     if (!waited) TerminalSignals::stop_process();
   }

@@ -19,7 +19,7 @@ bool is_there(const std::string& path);
 void write_text_file(const std::string& path, std::string_view text);
 
 // Lets the user edit a text in $VISUAL, $EDITOR or vi, and returns it as saved. The editor has the
-// terminal meanwhile: it gets Ctrl-C, and Ctrl-Z stops this process together with it.
+// terminal while it runs: it gets Ctrl-C, and Ctrl-Z stops this process together with it.
 std::string edited_text(std::string_view text);
 
 // Returns the paths that begin with `beginning`, sorted, folders with a slash at their end.

@@ -146,7 +146,7 @@ def chain_tensors():
 
 
 def write_chain(path, arch="llama", vocabulary=True, odd=False):
-    """Writes a chain model. An odd one names a padding token that it lacks."""
+    """Writes a chain model. odd: its vocabulary names a padding token that does not exist."""
     keys = metadata(arch)
     if vocabulary:
         keys.update(tokenizer())

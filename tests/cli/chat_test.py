@@ -222,7 +222,7 @@ class ChatTest(ProgramTest):
         chat.wait("editing")
         chat.send("\x03")
         chat.wait(f"signal {int(signal.SIGINT)}")
-        # Nobody could resume the chat, so it continues, and the editor with it.
+        # No shell could resume the chat, so Ctrl-Z stops neither the chat nor the editor for long.
         chat.send("\x1a")
         chat.wait(f"signal {int(signal.SIGCONT)}")
         chat.send("slow\r")
@@ -281,8 +281,8 @@ class ChatTest(ProgramTest):
             chat.send(at)
             chat.wait("abc" if at == "abc" else "w2 ")
             chat.process.send_signal(signal.SIGTSTP)
-            # Nobody could resume the chat, so the kernel drops the signal, and the line is drawn
-            # anew.
+            # No shell could resume the chat, so the kernel drops the signal, and the chat draws the
+            # line again.
             chat.wait("abc" if at == "abc" else "w8 ")
             chat.send("\x03")
             chat.wait(NEXT)

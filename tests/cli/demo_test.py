@@ -1,5 +1,5 @@
-"""Tests of the demo model, with real weights: it must write sensible stories, whatever stands
-between the file and the text. tools/train_demo has the grammar of its stories.
+"""Tests of the demo model, whose weights are trained: it must write sensible stories with every
+kernel, type and option. tools/train_demo has the grammar of its stories.
 
 No test depends on the last bits. Levels of kernels and types of weights may choose other words, and
 all results have to be stories.

@@ -317,7 +317,7 @@ class EmbedTest(ProgramTest):
         with FaultyEndpoint() as endpoint:
             process = self.start("embed", self.random, *MEAN, "-p", "abc", "--device",
                                  f"{endpoint.url},model=closes", stderr=subprocess.PIPE)
-            # The second request, of the text, is the one that fails.
+            # The first request asks for the width. The second one, for the text, fails.
             end = time.monotonic() + TIMEOUT
             while time.monotonic() < end and len(endpoint.requests) < 2:
                 time.sleep(0.01)

@@ -38,7 +38,7 @@ NOMIC = {
 
 
 def words(size):
-    """The tokens in the form of a WordPiece vocabulary, all 301 of the models."""
+    """All 301 tokens of the models, in the form of a WordPiece vocabulary."""
     letters = [chr(97 + i) for i in range(26)]
     return (SPECIAL + letters + ["##" + c for c in letters])[:size] + [
         f"[unused{i}]" for i in range(size - len(SPECIAL) - 52)

@@ -1,5 +1,5 @@
-"""Tests of the options that all verbs share which run a model: threads and plans, types of storage,
-and the pre-tokenizer. An option of threads or plans changes the output of -v and nothing else."""
+"""Tests of the options of all verbs that run a model: threads and plans, types of storage, and the
+pre-tokenizer. An option of threads or plans changes the output of -v and nothing else."""
 
 import json
 import re

@@ -142,7 +142,7 @@ class RunTest(ProgramTest):
     def test_stop_strings_over_tokens(self):
         self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "fgh"), "bcde")
         self.assertEqual(self.run_text("-p", "a", "-n", "20", "--stop", "zz", "--stop", "de"), "bc")
-        # The end prints an incomplete stop string.
+        # A stop string that is still incomplete at the end of the text is printed.
         self.assertEqual(self.run_text("-p", "a", "-n", "5", "--stop", "fgh"), "bcdef")
         self.assertEqual(self.run_text("-p", "U", "--stop", "€"), "é")
         self.assertEqual(self.run_text("-p", "a", "-n", "3", "--stop", "[c,d]"), "bcd")

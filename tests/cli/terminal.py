@@ -53,7 +53,7 @@ class Terminal:
         return self.seen[begin:self.at]
 
     def send(self, text):
-        """Writes all of the text. Reads meanwhile, since a terminal buffers little."""
+        """Writes all of the text. Reads at the same time, since a terminal buffers little."""
         data = text if isinstance(text, bytes) else text.encode()
         while data:
             readable, writable, _ = select.select([self.master], [self.master], [], WAIT)

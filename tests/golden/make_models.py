@@ -274,8 +274,8 @@ def prompt(spec: Spec) -> list[int]:
 
 
 def clear_prompt(spec: Spec, model: reference.Model) -> list[int]:
-    """A prompt whose choices of experts no rounding changes that an engine may do. Every position
-    gets the one of several tokens whose choices are farthest from others."""
+    """A prompt in which no rounding that an engine may do changes a choice of experts. For each
+    position several tokens are tried, and the one with the largest gap (experts.py) is taken."""
     if not spec.experts or spec.experts.used == spec.experts.count:
         return prompt(spec)
     r, tokens = draws.generator(spec.name, "tokens"), []

@@ -53,7 +53,7 @@ class SchemaMaker:
                                    "object", ["string", "null"], ["integer", "array"]])
 
     def some(self, **keywords):
-        """A few of the keywords; each is made where it is taken."""
+        """A few of the keywords. Only the functions of these are called, to make their values."""
         names = self.random.sample(sorted(keywords), self.random.randint(1, min(3, len(keywords))))
         return {name: keywords[name]() for name in sorted(names)}
 

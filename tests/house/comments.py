@@ -1,4 +1,4 @@
-"""The ratchet (words.py) counts these places in code.
+"""Finds the places in comments and names that the ratchet (words.py) counts.
 
 A comment's first word says what it is about, so that it can be read before the code below it:
 "Returns ...", "The bytes of ...", not "Of a page" or "What is kept". Limits are kMax and kMin.

@@ -43,7 +43,8 @@ class Abandon : public testing::TestWithParam<Shape> {
     std::span<const float> row = engine.logits(0);
     return {row.begin(), row.end()};
   }
-  // Runs a step over one sequence; the hook abandons it the k-th time it is asked, counted from 0.
+  // Runs a step that is abandoned when its hook is asked for the k-th time, counted from 0. Returns
+  // whether it was abandoned.
   static bool abandoned_at(Engine& engine, std::span<const StepRequest> requests, uint32_t k) {
     uint32_t asked = 0;
     Engine::Abandon abandon = [&] { return asked++ == k; };
@@ -72,7 +73,8 @@ TEST_P(Abandon, TheNextStepIsAsIfItHadNeverBeen) {
     auto sequence = engine->new_sequence();
     while (sequence->length() < prompt.size()) {
       size_t at = sequence->length(), left = prompt.size() - at;
-      // The steps are of both phases, and some end a page in their midst.
+      // Steps of up to 4 tokens take the decode plan and longer ones the prefill plan. Some begin
+      // in one page and end in the next.
       size_t count = std::min<size_t>(left, 1 + random() % (random() % 2 == 0 ? 4 : 100));
       StepRequest step{sequence.get(), std::span(prompt).subspan(at, count), Want::kLast};
       uint32_t free = engine->pool().available();

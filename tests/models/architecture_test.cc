@@ -1,6 +1,6 @@
 // Two architectures that no file format names. Each is described here through the interfaces that
-// every architecture uses, and compared with the float64 reference. One is an encoder that keeps
-// nothing of a text; the other is a decoder whose keys and values differ in length.
+// every architecture uses, and compared with the float64 reference. One is an encoder, which has no
+// KV cache; the other is a decoder whose keys and values differ in length.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -77,7 +77,7 @@ TEST_P(OwnArchitecture, EveryIsaMeetsTheReferenceAndTheOthers) {
   }
 }
 
-// The encoder's texts, of 1 to 200 tokens, one by one or several in a step.
+// The encoder gets texts of 1 to 200 tokens, one or several in a step.
 TEST_P(OwnArchitecture, BitsDependOnNothingButTheCut) {
   const GoldenModel& model = GetParam();
   std::vector<float> one = run_model(model, {});
@@ -104,7 +104,7 @@ TEST_P(OwnArchitecture, KeepsWhatItSays) {
   } else {
     EXPECT_TRUE(engine->step({&next, 1}));
     for (KvType kv : {KvType::kF16, KvType::kBF16, KvType::kQ8_0}) {
-      if (model.quantised) break;  // rounded activations hide what the cache adds
+      if (model.quantised) break;  // rounded activations hide the effect of the KV type
       double moved = difference(run_model(model, {.kv = kv}), run_model(model, {})).rms;
       EXPECT_NEAR(moved / model.kv_move(kv), 1, GoldenModel::kKvSlack) << kv_type_name(kv);
     }

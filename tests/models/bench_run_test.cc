@@ -84,10 +84,10 @@ TEST_F(BenchRunTest, DecodeFillsEachSequenceOnce) {
       {Phase::kDecode, 2, 2, 30}, {Phase::kDecode, 3, 3, 30}, {Phase::kDecode, 1, 1, 0}};
   load(cases);
   BenchRunner runner(*engine_, *limits_, work(), watched());
-  // The steps fill two contexts, then decode once unmeasured, and twice two tokens.
+  // The steps fill two contexts, then decode two tokens once unmeasured and twice measured.
   EXPECT_EQ(runner.run(cases[0], 2).repetitions.size(), 2u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{0, 0, 0, 2, 4, 6, 8}));
-  // This case adds one context, since the other sequences have theirs.
+  // This case fills one context more, since the other two sequences keep theirs.
   steps_.clear();
   EXPECT_EQ(runner.run(cases[1], 1).repetitions.size(), 1u);
   EXPECT_EQ(steps_, (std::vector<uint64_t>{8, 8, 11, 14, 17}));
@@ -101,8 +101,8 @@ TEST_F(BenchRunTest, AnInterruptKeepsWholeRepetitions) {
   std::vector<BenchCase> cases = {{Phase::kDecode, 4, 1, 0}};
   load(cases);
   BenchHooks hooks = watched();
-  // The interruption comes in the middle of the third repetition, after one unmeasured step and
-  // four in each repetition.
+  // The interruption comes in the middle of the third repetition: after one unmeasured step and two
+  // repetitions of four steps.
   hooks.interrupted = [this] { return steps_.size() == 1 + 4 + 4 + 2; };
   BenchRunner runner(*engine_, *limits_, work(), hooks);
   EXPECT_EQ(runner.run(cases[0], 5).repetitions.size(), 2u);
@@ -152,7 +152,7 @@ TEST_F(BenchRunTest, CountsTheTinyModel) {
   CaseWork two = count_case(work(), {Phase::kPrefill, 2, 1, 0});
   EXPECT_EQ(two.gemm_ops[fma], 2 * (2 * matrices + 80 * 64));
   EXPECT_EQ(two.attention_ops, 3 * one.attention_ops);
-  // The head is also the table, of which the embedding reads a row.
+  // The LM head is also the token table, from which the embedding reads one row more.
   CaseWork step = count_case(work(), {Phase::kDecode, 1, 1, 0});
   EXPECT_EQ(static_cast<double>(step.weight_bytes), 4 * (matrices + 80 * 64 + 64));
 }

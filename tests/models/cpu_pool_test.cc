@@ -1,5 +1,5 @@
-// Tests of CPU pools as devices: their vectors are an embedder's, alone or several at once, under a
-// queue manager and on invented machines.
+// Tests of CPU pools as devices. A pool gives the vectors of an Embedder, by itself or beside other
+// pools, under a queue manager, and on invented machines.
 #include "embed/cpu_pool.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ class CpuPoolTest : public testing::Test {
   std::vector<EmbedQuery> queries_;
 };
 
-// The results of `hearth tune` apply to a pool on the whole machine.
+// A pool on the whole machine uses the results of `hearth tune`.
 TEST_F(CpuPoolTest, APoolThatMaySitAnywhereWorksByWhatIsTuned) {
   const Machine one = Machine::invented(1, 4);
   PoolsOptions of = options();
@@ -125,7 +125,7 @@ TEST_F(CpuPoolTest, SaysWhyATextIsRefused) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kRequest);
   }
-  // The pool still works.
+  // After the refused batch the pool still works.
   EXPECT_EQ(run(*made.pools[0], 0, 1).size(), 1u);
 }
 
@@ -181,7 +181,8 @@ TEST_F(CpuPoolTest, ReadsWhatASpecSays) {
   }
 }
 
-// A simulated accelerator of another model is left out with a message; the processors still work.
+// A simulated accelerator that computes another model is left out with a message, and pools of
+// cores still work.
 TEST_F(CpuPoolTest, DevicesOfAnotherModelAreLeftOut) {
   Machine machine = Machine::invented(1, 1);
   SetupOptions asked = setup_options();
@@ -199,7 +200,7 @@ TEST_F(CpuPoolTest, DevicesOfAnotherModelAreLeftOut) {
       << warnings[0];
 }
 
-// Only accelerators have queues here, and pools are not even loaded.
+// Only accelerators have queues here, so that pools are not even loaded.
 TEST_F(CpuPoolTest, PoolsWithoutAQueueAreNotLoaded) {
   Machine machine = Machine::invented(1, 1);
   SetupOptions asked = setup_options();

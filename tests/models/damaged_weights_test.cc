@@ -1,6 +1,5 @@
-// Tests of weights so large that sums of their products overflow. Such a file ends in the error for
-// it, wherever the weights are and however they are stored. It never gives zeros that look like a
-// result.
+// Tests of weights so large that sums of their products overflow. A request to such a model ends in
+// an error that says so, whatever the type of weights. It never gets zeros that look like a result.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -131,7 +130,8 @@ TEST(DamagedVectors, AreNamedWhenAModelIsLoaded) {
       << scale;
 }
 
-// Weights that stay in the file are read in every step.
+// The weights stay in the file, which every step reads. The file is cut short while they are in
+// use.
 TEST(CutFile, EndsStepsWithASentence) {
   const std::string path = testing::TempDir() + "hearth_cut_file_test.gguf";
   const std::vector<std::byte> bytes =

@@ -1,7 +1,7 @@
 // Tests of encoders on an accelerator. They give the bits of the cores at levels without
-// instructions for BF16, for texts in any order and number, on models that are cut and that are
-// not. The virtual accelerator runs the lists in orders drawn from seeds, the checker finds them
-// sound, and software drivers run the shaders.
+// instructions for BF16, for texts in any order and number, on models cut into shards or whole. The
+// virtual accelerator runs the command lists in random orders, the checker finds that they order
+// enough, and software drivers run the shaders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -180,8 +180,8 @@ TEST_P(EncoderPassGolden, ItsListIsSound) {
 INSTANTIATE_TEST_SUITE_P(Models, EncoderPassGolden, testing::ValuesIn(read_golden_set("encoders")),
                          golden_test_name);
 
-// Returns the hidden states of all rows of a step, even of models that an EncoderPass refuses. A
-// reranker's head is computed elsewhere.
+// Returns the hidden states of all rows of a step, even for models that an EncoderPass refuses. The
+// head of a reranker is not applied to them.
 std::vector<float> layers_rows(const Engine& engine, const StepView& step) {
   VirtualAccelerator accelerator(VirtualOptions{});
   const AcceleratorWeights weights(*engine.model(), accelerator);

@@ -103,8 +103,8 @@ TEST_F(EngineStep, AllRowsOfBothKindsFitOneStep) {
   EXPECT_EQ(copy(engine->logits(23)), logits);
 }
 
-// Runs a step of each phase. The rows that tokens are sampled from are mixed with rows of all
-// kinds.
+// Runs a step of each phase. In each, two sequences want only their last row, and the sequence
+// between them wants all rows.
 void expect_best_of_rows(Engine& engine, uint32_t vocabulary) {
   std::mt19937 random(5);
   std::vector<int32_t> tokens = random_tokens(random, 12, vocabulary);
@@ -146,8 +146,8 @@ TEST(EngineBest, IsThatOfTheWholeRowOverShardsAndGroups) {
   }
 }
 
-// Prefill deals rows to two groups or more. So any of them may own a row whose logits or hidden
-// state is asked for.
+// Prefill deals rows to groups. So any group may own a row whose logits or hidden state the step
+// must return.
 TEST_F(EngineStep, PickedRowsAreTheSameForAnyGroups) {
   std::vector<std::vector<int32_t>> prompts = {random_tokens(31, 11), random_tokens(20, 12),
                                                random_tokens(9, 13)};

@@ -24,7 +24,7 @@ struct Fault {
   FaultKind kind = FaultKind::kSubmit;
   uint32_t at = 0;  // number of the first failing call among those of the kind; 0: none fails
 
-  // Returns whether the pages of texts under way may be written at any later time.
+  // Returns whether, after the fault, submitted lists may still write the pages of texts under way.
   bool loses() const { return kind >= FaultKind::kLost; }
 };
 

@@ -1,6 +1,6 @@
-// Tests of the information in config.json alone: the same types and shapes as in the files with
-// weights, and the predicted speed of two models of experts on a server with two EPYC 9355, 1,228
-// GB/s together.
+// Tests that config.json alone tells the types and shapes that the files with weights have. From it
+// the cost model also predicts the speed of two models of experts on a server with two EPYC 9355,
+// whose memory gives 1,228 GB/s together.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -71,7 +71,7 @@ TEST_P(FolderShape, ConfigAloneSaysWhatTheFilesHold) {
 INSTANTIATE_TEST_SUITE_P(Models, FolderShape, testing::ValuesIn(read_golden_set("hf_models")),
                          golden_test_name);
 
-// Returns the models of codes whose tensors config.json describes.
+// Returns the models in codes whose tensors config.json alone describes: those of gpt-oss.
 std::vector<GoldenModel> with_expert_stacks() {
   std::vector<GoldenModel> models = read_golden_set("hf_code_models");
   std::erase_if(models, [](const GoldenModel& m) { return !m.name.starts_with("hf-gpt-oss"); });

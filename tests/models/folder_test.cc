@@ -230,7 +230,7 @@ TEST(Folder, AQwen3InBf16HasTheBitsOfItsGguf) {
   expect_same_bits(both);
 }
 
-// The number of experts, whose FFNs fill no panel.
+// The number of experts. An expert's FFN has too few rows to fill a panel.
 constexpr uint32_t kExperts = 5;
 
 TEST(Folder, AMixtureInBf16HasTheBitsOfItsGguf) {
@@ -284,7 +284,7 @@ TEST(Folder, Fp8KeepsItsValues) {
   for (uint32_t shards : {1u, 2u, 3u}) expect_same_weights(both, shards);
 }
 
-// Shards begin inside panels, and the halves of a head are in two blocks of scales.
+// A shard begins inside a panel, and the two halves of a head lie in different blocks of scales.
 TEST(Folder, Fp8WhosePanelsHaveSeveralScalesKeepsItsValues) {
   for (uint32_t head : {24u, 256u}) {
     const Both both(Shape{.layers = 1,

@@ -1,5 +1,6 @@
-// Tests of tokens that must come. They are computed together with the token before them. Every text
-// is the same as one token after another, whatever other clients do and even if it loses its pages.
+// Tests of forced tokens, to which the grammar leaves no alternative. They are computed together
+// with the token before them. Yet every text is the same as if its tokens were computed one after
+// another, whatever other clients do and even if it loses its pages.
 #include <algorithm>
 #include <map>
 
@@ -399,7 +400,7 @@ TEST_F(ForcedTokens, TheyAreTheSameOnAnyNumberOfThreads) {
 }
 
 TEST_F(ForcedTokens, AFailingGrammarEndsOnlyItsOwnRequest) {
-  // One text uses up the states that the grammar's lexer may have.
+  // One of the texts exhausts the states that the grammar's lexer may have.
   std::shared_ptr<const Grammar> grammar = pattern_grammar("[ab]*a([ab]{3}c|[ab]{40}d)");
   const auto vocabulary = VocabularyTrie::of(*tokenizer_);
   Matcher spender(grammar, vocabulary);
@@ -433,7 +434,8 @@ TEST_F(ForcedTokens, AFailingGrammarEndsOnlyItsOwnRequest) {
   }
 }
 
-// Random events may coincide.
+// Draws steps, limits, choices and clients at random, so that events coincide that no other test
+// combines.
 TEST_F(ForcedTokens, RandomSchedulesGiveTheSame) {
   const char* patterns[] = {kRecords, R"(([ab]{1,3}q{20}){0,4}order)", R"((name":"[a-z]{3},)*)"};
   for (int round = 0; round < 12; ++round) {

@@ -123,9 +123,9 @@ std::vector<Isa> compared_levels(const GoldenModel& model) {
   return {levels[letters_of(model) % (levels.size() - 1)], levels.back()};
 }
 
-// Returns the numbers of tokens in a step, for runs where every step has a plan of its own. One
-// shard gets either one token or some, two shards the other. Steps of one token take by far the
-// longest.
+// Returns the tokens a step in runs where every step has another plan. They are 1 with one shard
+// and 7 with two, or the reverse, as the model's name decides; both with HEARTH_ALL_LEVELS. Steps
+// of one token take by far the longest.
 std::vector<size_t> compared_chunks(const GoldenModel& model, uint32_t shards) {
   if (compares_all()) return {1, 7};
   return {(letters_of(model) + shards) % 2 == 0 ? size_t{1} : size_t{7}};
@@ -201,7 +201,8 @@ std::vector<GoldenModel> shared_kv_models() {
   return models;
 }
 
-// The numbers of shards that models are cut into: fewer where a run costs many times as much.
+// The numbers of shards that models are cut into: only 4 in builds where a run costs many times as
+// much.
 #ifdef HEARTH_FEW_ROUNDS
 constexpr uint32_t kShardCounts[] = {4};
 #else
@@ -306,8 +307,8 @@ TEST_P(Golden, BitsDoNotDependOnThreadsChunksGroupsOrSync) {
   }
 }
 
-// Shards that share a KV head keep a copy each. The plans have groups of several shards, one group
-// a shard, and two a shard, of which one may have no head.
+// Shards that share a KV head have a copy of it each. The plans have groups of several shards, one
+// group on each shard, and two groups on each, of which one may have no head.
 TEST_P(SharedKvGolden, BitsDoNotDependOnWhoWorksOnCopies) {
   const GoldenModel& model = GetParam();
   for (Isa isa : compared_levels(model)) {
@@ -463,7 +464,8 @@ TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
   EXPECT_LT(difference(one, two).rms, model.shard_bound());
 }
 
-// Some of the models gather their input, from one shard or from all.
+// In some models a product first gathers columns of its input into another order, from one shard or
+// from all.
 TEST_P(CodeGolden, BitsDoNotDependOnThreadsChunksOrGroups) {
   auto bits = [&](RunOptions run) {
     run.isa = available_isas(detect_cpu_features()).back();

@@ -1,5 +1,5 @@
-// Tests of a GPU as a device, by the virtual accelerator. It gives the bits of the cores, and texts
-// are not lost when it is lost, at whichever call that happens.
+// Tests of a GPU as a device, with the virtual accelerator in its place. It gives the bits of the
+// cores. If it is lost, at whichever call, no text is lost with it.
 #include "embed/gpu_device.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-// An accelerator that is lost from its `last`th call on; never if that is 0.
+// An accelerator that is lost at its `last`th call and stays lost; 0: never.
 class LostAccelerator : public VirtualAccelerator {
  public:
   explicit LostAccelerator(int last) : VirtualAccelerator(VirtualOptions{}), last_(last) {}
@@ -130,7 +130,7 @@ TEST_F(GpuDeviceTest, RefusesATextAsCoresDo) {
   EXPECT_EQ(run(*device).size(), queries_.size());
 }
 
-// The memory of the largest step is taken before there is a text.
+// The GPU takes the memory of its largest step before it gets a text.
 TEST_F(GpuDeviceTest, IsRefusedWhereTheLargestStepHasNoMemory) {
   constexpr uint64_t kWeights = 450'000;  // more than the tiny model's
   EXPECT_THROW(gpu(std::make_shared<VirtualAccelerator>(VirtualOptions{.memory_bytes = kWeights})),
@@ -173,7 +173,7 @@ TEST_F(GpuDeviceTest, LosesNoTextWithTheAccelerator) {
       ASSERT_FALSE(outcome.error) << outcome.error->what();
       EXPECT_EQ(outcome.vector, expected[i]);
     }
-    if (accelerator->calls() < last) break;  // it served all calls
+    if (accelerator->calls() < last) break;  // it was lost at no call
     ++lost;
     EXPECT_FALSE(manager.statistics()[0].up);
   }

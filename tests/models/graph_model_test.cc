@@ -172,7 +172,8 @@ TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersA
       for (int layer = 0; layer < static_cast<int>(kLayers); ++layer) {
         EXPECT_EQ(sync_counts(harness.graph, layer), (SyncCounts{8, meetings})) << layer;
       }
-      // One point comes after embedding, angles and first norm together; none after the logits.
+      // The graph has one cross-group point for embedding, angles and first norm together, and none
+      // after the logits.
       EXPECT_EQ(sync_counts(harness.graph, -1), (SyncCounts{1, 0}));
       EXPECT_EQ(harness.graph.sync_count, kLayers * meetings);
     }
@@ -202,8 +203,9 @@ TEST(ModelGraph, TenBarriersALayerWithLatentAttention) {
   }
 }
 
-// Partial sums of successive reduces lie in different places. A group that is ahead writes new ones
-// while another still reads the old ones. Where groups meet after a reduce, this is not needed.
+// Successive reduces have their partial sums in different places. So a group that is ahead can
+// write new sums while another group still reads the old ones. This is not needed where groups also
+// meet after a reduce.
 TEST(ModelGraph, PartialSumsAlternateWhereGroupsMeetOnceAReduce) {
   Harness harness(TinyShape{.layers = 4, .heads = 8, .kv_heads = 4, .ffn = 256},
                   even_plan(Phase::kDecode, 4, 2, 4, 4));
@@ -236,7 +238,7 @@ TEST(ModelGraph, PartialSumsAlternateWhereGroupsMeetOnceAReduce) {
   EXPECT_EQ(reduces, 8u);
 }
 
-// Every barrier in lockstep is one of all groups, and no flag is posted.
+// In lockstep every barrier is one of all groups, and no group posts a flag.
 TEST(ModelGraph, EveryLockstepBarrierIsAMeeting) {
   for (uint32_t groups : {1u, 2u, 4u}) {
     Plan plan = even_plan(Phase::kDecode, 4, 2, groups, 4);

@@ -86,7 +86,7 @@ TEST(LongContext, BitsDoNotDependOnThreadsOnTwoShards) {
   expect_threads_share(32, 700, KvType::kQ8_0, 2);
 }
 
-// There are heads enough for two tasks.
+// There are enough heads for two tasks of attention.
 TEST(LongContext, BitsOfLatentsDoNotDependOnThreads) {
   ModelSource file = parse_gguf(tiny_deepseek2({.heads = 40}), "tiny");
   expect_threads_share(file, KvType::kF16, 1);

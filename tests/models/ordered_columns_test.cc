@@ -1,5 +1,6 @@
-// Tests of folders whose matrices have columns in another order than their groups: which of the
-// matrices stay codes. The tests of all folders of codes check their results and bits.
+// Tests of folders whose matrices store columns in another order than that of their groups of
+// scales: which of these matrices stay codes. The tests of all folders of codes check their results
+// and bits.
 #include <gtest/gtest.h>
 
 #include "golden_set.h"
@@ -8,7 +9,8 @@
 namespace hearth {
 namespace {
 
-// Q, K and V, and gate and up, have different orders in some models and the same in others.
+// In some models Q, K and V have different orders of columns, and so have gate and up; in others
+// they have the same.
 TEST(OrderedColumns, StayCodesWhereWhatReadsAnInputHasOneOrder) {
   size_t models = 0;
   for (const GoldenModel& model : read_golden_set("hf_code_models")) {

@@ -1,7 +1,7 @@
-// Tests of the memory that passes over prompts allocate. On an accelerator they allocate none once
-// they are made, however many tensors go through its berths (OSDI'26, "hybrid MoE", 3.1, has 44.5
-// thousand a pass). On the host they allocate their lists, no more from pass to pass, and nothing
-// for a copy.
+// Tests of the memory that passes over prompts allocate. On an accelerator, passes that are made
+// allocate none, however many tensors go through their berths (OSDI'26, "hybrid MoE", 3.1, has 44.5
+// thousand allocations a pass). On the host, each pass allocates only its lists, no more than the
+// pass before, and nothing for a copy.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -128,7 +128,7 @@ TEST(PassAllocations, TensorsThatAreCopiedTakeNone) {
     EXPECT_EQ(streamed.of_accelerator, 0u);
     EXPECT_EQ(streamed.tenth, streamed.third);
     EXPECT_EQ(streamed.loads, kDeep + (kDeep - 1) * shape.experts.count);
-    // A list that uses copied weights holds the moment that it waits for.
+    // A list that uses copied weights has an allocation for the moment that it waits for.
     EXPECT_LE(streamed.tenth, kept.tenth + streamed.loads + 8);
   }
 }

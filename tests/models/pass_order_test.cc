@@ -49,7 +49,7 @@ ModelShape shape_of(bool latents) {
           .experts = {.count = kExperts, .chosen = 3, .ffn = 96, .shared = latents ? 1U : 0U}};
 }
 
-// Keeps all submitted lists, and the ranges that others wrote.
+// Keeps all submitted lists, and the ranges of memory that the host filled.
 class KeepingAccelerator : public TimedAccelerator {
  public:
   using TimedAccelerator::TimedAccelerator;
@@ -90,7 +90,8 @@ class Streamed {
         target_(model_.spec(), Machine::invented(shards, 1), placement(shards, cut), KvType::kF16,
                 256) {}
 
-  // Returns the pieces of all experts of the multiplied layers, over all shards that have some.
+  // Returns how many pieces the experts of all layers but the last have, over the shards that have
+  // any.
   uint32_t pieces() const {
     return (kLayers - 1) * kExperts * (cut_ == ExpertCut::kCut ? shards_ : 1);
   }
@@ -192,7 +193,7 @@ TEST(PassOrder, ListsAreSoundForRingsOfEveryLength) {
   }
 }
 
-// Returns the number of places that experts are copied to.
+// Returns how many places the list copies experts to.
 size_t places_of_copies(const CommandList& list) {
   std::set<std::pair<BufferId, uint64_t>> places;
   for (const Command& command : list.commands) {
@@ -239,8 +240,8 @@ size_t computing_before(const CommandList& list, size_t command) {
   return command;
 }
 
-// A copy into a berth, which waits until the berth's old contents are used, and the last command
-// that reads those contents.
+// A copy into a berth that is used again, and the last command that reads the berth's old contents.
+// The copy must wait for that command.
 struct Reuse {
   size_t copy, reader;
 };
@@ -262,7 +263,7 @@ std::vector<Reuse> reuses_of(const CommandList& list) {
   return reuses;
 }
 
-// Returns the list with the copy waiting for the end of that command and for nothing else.
+// Returns the list changed so that the copy waits for the end of this command and for nothing else.
 CommandList begun_behind(CommandList list, size_t copy, size_t command) {
   constexpr TimelineId kOwn = 1000;
   list.commands[command].signals.push_back({kOwn, 1});
@@ -280,7 +281,7 @@ TEST(PassOrder, ReportsABerthThatIsReusedTooEarly) {
       if (testing::Test::HasFailure()) return;
       const size_t early = computing_before(list, reader);
       const CommandList hasty = begun_behind(list, copy, early);
-      // An earlier copy of the queue may have waited for the reader already.
+      // The copy needs no wait if an earlier copy on its queue waits for the reader.
       if (CommandOrder(hasty, kept->around()).before(reader, copy)) continue;
       SCOPED_TRACE(testing::Message() << "ring " << ring << ", command " << copy);
       EXPECT_TRUE(faults_of(begun_behind(list, copy, reader), *kept).empty())
@@ -303,7 +304,7 @@ TEST(PassOrder, ReportsAStageAheadOfItsCopy) {
   for (size_t i = 0; i < kept->list().commands.size(); ++i) {
     const Command& command = kept->list().commands[i];
     if (command.queue == kCopyQueue || command.waits.empty()) continue;
-    // An earlier command may have waited for this value already.
+    // This wait has no effect if an earlier command of the queue waited for the same value.
     if (command.waits[0].value <= arrived) continue;
     arrived = command.waits[0].value;
     CommandList early = kept->list();
@@ -386,8 +387,8 @@ class PassSeeds : public testing::Test {
     plan.pages = 1;
     return plan;
   }
-  // Returns the same plan with more rows than the text has, some of which give their memory to the
-  // ring.
+  // Returns the seed's plan with room for more rows than the text has. The ring takes the memory of
+  // rows that a pass does not use.
   StreamPlan growing(uint32_t seed) const {
     StreamPlan made = plan(seed);
     made.rows = 128 << seed % 3;

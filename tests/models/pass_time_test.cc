@@ -57,7 +57,7 @@ class PassTimeTest : public testing::Test {
         target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext) {
     for (const LayerRuns& layer : layer_runs(*target_.target().model)) bytes_ += layer.bytes;
     for (const WeightSpec& weight : model_.spec().weights) {
-      // The last layer ends after its keys and values.
+      // Of the last layer, a pass computes only keys and values.
       if (!weight.is_matrix() || weight.layer < 0) continue;
       if (weight.layer + 1 < static_cast<int>(kLayers)) adds_ += double{1} * weight.rows * weight.k;
     }
@@ -84,7 +84,8 @@ class PassTimeTest : public testing::Test {
 TEST_F(PassTimeTest, ALinkThatIsSlowTakesTheTime) {
   const double alone = bytes_ / 1e6;
   EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64), alone, alone * 0.01);
-  // Half of the host's memory bandwidth is taken, and each layer's page is written to it too.
+  // Other work takes half of the host's memory bandwidth, and the host also writes each layer's
+  // page to memory.
   const TimedOptions busy{.host_bytes_per_second = 1e6, .host_taken = 5e5};
   const double all = (bytes_ + page_bytes()) / 5e5;
   EXPECT_NEAR(seconds(described(1e6, kFast), 2, 64, busy), all, all * 0.01);
@@ -117,7 +118,7 @@ TEST_F(PassTimeTest, ClockAndTableAgree) {
   EXPECT_NEAR(first.seconds, again.seconds, first.seconds * 1e-9);
   EXPECT_EQ(first.bytes_in, again.bytes_in);
   EXPECT_GE(static_cast<double>(first.bytes_in), bytes_ * 0.99);
-  // The page of earlier tokens is copied in, too.
+  // The pass also copies in the page of earlier tokens.
   EXPECT_NEAR(first.copying_seconds, (bytes_ + page_bytes()) / 1e7, first.seconds * 0.01);
   // The table made by this clock has the same figures, and interpolates between them.
   const PassTime table(target_.target(), gpu, plan(2));
@@ -186,8 +187,8 @@ TEST(PassTime, ListsAreThoseOfALoadedModel) {
   expect_lists_of_a_loaded_model(tiny_deepseek2({.layers = 4, .codes = true}));
 }
 
-// Copies take the time of short passes, and computing that of long ones. With a ring of two they
-// cannot run ahead of attention.
+// Short passes take the time of their copies, long passes that of computing. With a ring of two,
+// copies cannot run ahead of attention.
 TEST(PassTime, ShortPassesHaveALongerRing) {
   const TestModel model(
       {.architecture = "qwen3moe", .layers = 6, .experts = {.count = 32, .chosen = 4, .ffn = 256}});
@@ -208,7 +209,7 @@ TEST(PassTime, ShortPassesHaveALongerRing) {
   EXPECT_LT(growing.seconds(128), 0.95 * fixed.seconds(128)) << "behind a long pass";
 }
 
-// A pass copies all layers, so long prompts take fewer copies by passes of more rows.
+// Each pass copies all layers. So longer passes, and fewer of them, save copies in long prompts.
 TEST(PassTime, PassesThatWaitForCopiesHaveMoreRows) {
   constexpr uint32_t kLong = 4 * kUsualPassRows;
   const TestModel model(
@@ -226,7 +227,7 @@ TEST(PassTime, PassesThatWaitForCopiesHaveMoreRows) {
   EXPECT_EQ(rows(1e8, 0), kUsualPassRows) << "products bound the passes";
 }
 
-// The time of passes grows smoothly with their rows, although they compute some heads at a time.
+// The time of a pass grows smoothly with its rows, although it computes only some heads at a time.
 TEST(PassTime, PassesOverLatentsTakeTheMemoryThatIsPlanned) {
   const TestModel model(latent_source({.layers = 2}));
   const DescribedTarget target(model.spec(), Machine::invented(2, 1), {{0, 1}, {1, 1}},

@@ -1,5 +1,5 @@
-// Tests of measuring plans on an engine: which are tried, kept, and continued from a file. The
-// machine decides which plan wins, and no test depends on it.
+// Tests of measuring plans on an engine: which plans are tried and kept, and how a search continues
+// with the trials of a file. The machine decides which plan wins, and no test depends on it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ class PlanTunerTest : public TunerTest {
       plan.groups = {{member_range(0, members), {0, 1, 0, 1}}};
       candidates_.push_back({plan, 1});
     }
-    // A search also finds the default itself, and measures nothing for it.
+    // The default is among the candidates. It is not measured, since it is what the others are
+    // compared with.
     candidates_.push_back({engine_->plan().decode, 1});
   }
 
@@ -51,7 +52,7 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(tuned.phases[0].trials, reported.size());
   EXPECT_GE(reported.size(), 9u);
   EXPECT_LE(reported.size(), 12u);
-  // The chosen plan is the default, or certainly saves at least 1 %.
+  // The chosen plan is the default, or saves at least 1 % with certainty.
   if (chosen.groups == before.decode.groups) {
     EXPECT_EQ(tuned.phases[0].cost, TimeRatio());
   } else {
@@ -67,7 +68,8 @@ TEST_F(PlanTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(tuned.trials.size(), 3u);
 }
 
-// The times are invented: one case takes half as long, the other 1.2 times.
+// The times are invented: with the other plan one case takes half as long, and one takes 1.2 times
+// as long.
 TEST_F(PlanTunerTest, CasesCountAlikeHoweverLongTheyTake) {
   const EnginePlan first = engine_->plan(), other = with_plan(first, candidates_[0].plan);
   PlanPairs pairs(*engine_, hooks_, [&] {
@@ -99,7 +101,8 @@ TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
   EXPECT_EQ(tune(saves, saves_more).first, in_lockstep);
   EXPECT_EQ(tune(saves_more, saves).first, two);
   EXPECT_EQ(tune(saves, stays).first, two);
-  // The other sync is measured only if its result is unknown and the best plan has several groups.
+  // The other GroupSync is measured only if its result is unknown and the best plan has several
+  // groups.
   ASSERT_EQ(tune(saves, {}).second.size(), 2u);
   EXPECT_EQ(tune(saves, {}).second[1].plan, plan_hash(in_lockstep));
   EXPECT_EQ(tune(stays, {}).second.size(), 1u) << "the default is one group";

@@ -90,7 +90,7 @@ void expect_predicted(const ModelSource& file, const std::vector<Layout>& layout
       return predict_step(machine, table, model,
                           {phase, plan.placement, plan.shard_nodes, plan.shares}, step);
     };
-    // Rows have both forms or only one, where there are latents.
+    // In models with latents, the prompt's rows are expanded, not expanded, or of both kinds.
     for (uint32_t known : {0u, kPrompt, kPrompt + 8}) {
       auto sequence = engine.new_sequence(known);
       const uint32_t expanded = sequence->expanded();
@@ -121,7 +121,8 @@ TEST(PredictedModel, CountsWhatTheEngineDoes) {
                                                               {2, 1, 1, GroupSync::kLockstep}});
 }
 
-// Copies of keys and values count as often as they are computed and read.
+// Shards that share a KV head each compute and read a copy of its keys and values. The prediction
+// counts all copies.
 TEST(PredictedModel, CountsKvHeadsOnSeveralShards) {
   expect_predicted({.layers = 3, .heads = 8, .kv_heads = 2}, {{4, 4, 1}, {4, 4, 4}, {8, 4, 8}});
   expect_predicted({.layers = 2, .heads = 12, .kv_heads = 3}, {{2, 2, 1}, {2, 2, 2}, {4, 2, 4}});

@@ -26,7 +26,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kDrawnShapes = 6;  // of a model, with HEARTH_ALL_STREAMS; of the shaders one
+constexpr uint32_t kDrawnShapes = 6;  // a model, with HEARTH_ALL_STREAMS; one for the shaders
 constexpr uint32_t kLongestDrawn = 700;
 
 struct Shape {
@@ -69,8 +69,8 @@ struct Text {
   bool adopts = false;  // takes the pages that other texts have of its beginning
 };
 
-// Returns the prompts of a test. In models with latents, the rows that passes compute of the prompt
-// of 70 tokens are not expanded, nor is the end of the prompt before it.
+// Returns the prompts of a test. In models with latents, passes expand none of the rows that they
+// compute of the 70-token prompt, nor those at the end of the prompt before it.
 std::vector<Text> texts_of(const GoldenModel& model, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<Text> texts;
@@ -325,8 +325,8 @@ TEST_P(PrefillPassDrawn, GivesTheBitsOfTheCores) {
   });
 }
 
-// The quantised models of all architectures, and of two families one or none. Every shader has a
-// test of its own for the types.
+// Without HEARTH_ALL_STREAMS these are the quantised decoders, except those of Llama and all but
+// one of Qwen3 MoE. Every shader has a test of its own for the types.
 class PrefillPassShaders : public PrefillPassGolden {};
 
 std::vector<GoldenModel> shader_models() {
@@ -436,7 +436,7 @@ std::vector<GoldenModel> latent_models() {
   static constexpr std::string_view kNames[] = {
       "deepseek2-f32-dense",   // low-rank queries
       "deepseek2-f32-top1",    // one head: shards without any
-      "deepseek2-bf16",        // experts; what rounds to BF16
+      "deepseek2-bf16",        // "deepseek2-bf16",        // experts; activations rounded to BF16
       "deepseek2-q8_0-dense",  // heads that begin within panels
       "deepseek2-q8_0-wide",   // the lengths of released models
       "deepseek2-q4_0",        // queries of the row itself; a key's matrix in floats
@@ -457,8 +457,9 @@ std::vector<GoldenModel> latent_shader_models() {
   return models;
 }
 
-// Returns directories in FP8, whose bits are those of levels without instructions for BF16. Only
-// one has latents, since another one has experts.
+// Returns the directories in FP8. The passes give the bits of levels without instructions for BF16.
+// hf-deepseek3-fp8 is left out unless HEARTH_ALL_STREAMS is set: other models have its latents and
+// its experts.
 std::vector<GoldenModel> fp8_models() {
   std::vector<GoldenModel> models = read_golden_set("hf_models");
   std::erase_if(models, [](const GoldenModel& model) {

@@ -59,8 +59,8 @@ OpWork products(uint64_t elements, uint64_t steps, uint64_t tokens) {
   return work;
 }
 
-// Returns the work of queries at positions [first, end), in `steps` steps that read `positions`
-// together.
+// Returns the work of queries at positions [first, end). They take `steps` steps, which read keys
+// and values of `positions` positions in all.
 OpWork attended(uint64_t first, uint64_t end, uint64_t positions) {
   OpWork work;
   for (uint64_t p = first; p < end; ++p) work.of(ArithmeticUnit::kF32Fma) += p + 1;

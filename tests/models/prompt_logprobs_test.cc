@@ -1,5 +1,5 @@
-// Tests of log-probabilities of a prompt's tokens. They are those of its rows, to the bit, however
-// it is computed, and each is delivered once.
+// Tests of log-probabilities of a prompt's tokens. They follow to the bit from the prompt's rows of
+// logits, however the prompt is computed, and each is delivered once.
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
-// Tests of models quantised while they are loaded. Their results are near those of the floats. They
-// have the same bits for every number of threads, and the bits of the file that write_quantized
-// makes of the same model.
+// Tests of models quantised while they are loaded. Their results are near those of the unquantised
+// model. They have the same bits for every number of threads, and the bits of the file that
+// write_quantized makes of the same model.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -95,12 +95,13 @@ TEST_P(Quantized, Fp8HasTheSameBitsWithAnyThreadsAndIsNearItsFloats) {
   }));
   const std::vector<float> rows = rows_of(source, spec, model, 1, 1);
   EXPECT_TRUE(same_bits(rows_of(source, spec, model, 2, 1), rows));
-  // Codes have an error of 2.2 % of the weights (docs/quantize.md). BF16 has one of 0.11 % of
-  // activations, 20 times less. So the logits move 20 times as far, as an independent draw.
+  // FP8 codes have an error of 2.2 % of the weights (docs/quantize.md). Rounding to BF16 has one of
+  // 0.11 % of activations, 20 times less. So FP8 moves the logits 20 times as far as BF16 does, as
+  // an independent draw.
   const double moved = difference(rows, model.logits).rms / model.std();
   EXPECT_LT(moved, 20 * std::sqrt(2) * model.activation_bf16.rms);
   EXPECT_GT(moved, 0.022);
-  // Two shards take sums in another order, and some become other numbers of BF16.
+  // Two shards sum in another order, and some of the sums are rounded to other numbers of BF16.
   const std::vector<float> cut = rows_of(source, spec, model, 2, 2);
   EXPECT_LT(difference(cut, rows).rms / model.std(), 0.005);
 }

@@ -50,8 +50,8 @@ class RequestTest : public testing::Test {
     scheduler_ =
         std::make_unique<Scheduler>(*engine_, tokenizer_.get(), SchedulerOptions{}, statistics_);
   }
-  // Returns a request whose text does not depend on the model. A bias is so large that it decides,
-  // and a penalty falls on tokens that have come. With "ab" the text is a, b, a, b, ...
+  // Returns a request whose text does not depend on the model. Its bias outweighs all logits, and
+  // its penalty falls on tokens that have come. So with "ab" the text is a, b, a, b, ...
   static Request says(const std::string& letters) {
     Request request;
     request.prompt = {'x', 'y', 'z'};
@@ -177,7 +177,7 @@ TEST_F(RequestTest, PartsOfCharactersAreHeldBack) {
 }
 
 TEST_F(RequestTest, LogitsThatAreNoNumbersFailIt) {
-  // These bytes are the last tensor, output_norm. Each value becomes 3.4e38.
+  // The last bytes of the file are the tensor output_norm. Here each of its values becomes 3.4e38.
   std::vector<std::byte> bytes = tiny_llama(padded_shape());
   std::memset(bytes.data() + bytes.size() - 128, 0x7f, 128);
   start(std::move(bytes));

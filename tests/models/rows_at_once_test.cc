@@ -1,6 +1,6 @@
 // Tests of tokens after a prompt that are computed in one step, as forced tokens are. The row that
-// the next token is sampled from has the same bits as one token after another, in every family of
-// models.
+// the next token is sampled from has the same bits as if they were computed one after another, in
+// every family of models.
 #include <gtest/gtest.h>
 
 #include "engine/logits.h"
@@ -20,7 +20,7 @@ std::vector<GoldenModel> all_decoders() {
   return all;
 }
 
-// Loads an engine. It expands the first rows of the prompt where there are latents. Some of the
+// Loads an engine. In models with latents it expands the first rows of the prompt. Some of the
 // steps use the decode plan and some the prefill plan.
 std::unique_ptr<Engine> load_for_rows(const GoldenModel& model) {
   EngineOptions options;

@@ -1,6 +1,7 @@
-// Tests of random schedules on one thread. Requests come, go, do not read and lose their pages. Yet
-// each gets the same tokens, log-probabilities and rows as alone, to the bit. No page is lost, no
-// request waits longer than promised, and the figures add up.
+// Tests of random schedules on one thread. Requests come and are cancelled, clients stop reading,
+// and texts lose their pages. Yet each request gets the same tokens, log-probabilities and rows as
+// if it ran alone, to the bit. No page is lost, no request waits longer than promised, and the
+// figures add up.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,7 +99,7 @@ struct Happened {
 
 struct Client {
   std::shared_ptr<ResultStream> stream;
-  uint32_t asleep = 0;  // rounds left
+  uint32_t asleep = 0;  // uint32_t asleep = 0;  // rounds until the client reads again
 };
 
 struct Order {
@@ -308,7 +309,8 @@ void Schedule::run() {
       read(*client, stuck);
       if (testing::Test::HasFatalFailure()) return;
     }
-    // A client that has read everything is still waiting for more.
+    // All clients have read everything, and some requests are not finished. So there must be
+    // something to compute.
     if (stuck && under_way()) {
       ASSERT_TRUE(scheduler_.step()) << "nothing moves in round " << round;
     }

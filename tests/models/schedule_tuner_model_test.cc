@@ -1,5 +1,6 @@
-// Tests of measuring schedules on an engine: which are tried, kept, and continued from a file. The
-// machine decides which schedule wins, and no test depends on it.
+// Tests of measuring schedules on an engine: which schedules are tried and kept, and how a search
+// continues with the results of a file. The machine decides which schedule wins, and no test
+// depends on it.
 #include "tune/schedule_tuner.h"
 
 #include <gtest/gtest.h>
@@ -47,8 +48,8 @@ TEST_F(ScheduleTunerTest, ProductsHaveTheRowsOfThePhasesThatUseThem) {
       rows.insert(rows.end(), one.rows.begin(), one.rows.end());
       EXPECT_GE(one.use.segments, use.segments);
     }
-    // Decode and prefill have the same threads here, so one shape serves both. Only sequences have
-    // logits.
+    // Decode and prefill have the same threads here, so one shape has the rows of both. The head
+    // has one row for each sequence, so only 1 or 3.
     EXPECT_EQ(rows, use.of_outputs ? std::vector<uint32_t>({1, 3})
                                    : std::vector<uint32_t>({1, 3, 24, 30}));
   }
@@ -122,7 +123,8 @@ TEST_F(ScheduleTunerTest, FoundSchedulesAreOnTheMenuAndGain) {
   EXPECT_EQ(tuned_.attend, before.attend);
 }
 
-// The gain of products is measured by steps. Where no product has a schedule, nothing is timed.
+// Steps show the gain of products. If no product has a schedule of its own, no step is timed for
+// them.
 TEST_F(ScheduleTunerTest, GainsOfAttentionAreNotCreditedToProducts) {
   for (const ProductCase& one : product_cases(*engine_, cases_)) {
     for (uint32_t rows : one.rows) tuned_.products.push_back({{one.use.shape, rows, {}}, {}, 1});
@@ -244,7 +246,7 @@ TEST_F(JointTunerTest, BothPlansGetKernelsOfTheirOwn) {
   }
   EXPECT_EQ(engine_->plan().decode, before.decode) << "the engine goes on as before";
   EXPECT_TRUE(engine_->options().schedules.empty());
-  // A second search finds the result for these candidates.
+  // A second search finds the result for these candidates in `tuned_`.
   ASSERT_EQ(tuned_.joints.size(), 1u);
   const uint32_t saved = saved_;
   const std::optional<JointResult> again = tune(2);
@@ -267,14 +269,14 @@ TEST_F(JointTunerTest, ItsShareOfTheTimeEndsSearchesToo) {
   JointTuner tuner(*engine_, engine_->plan(), *timer_, kernels, share);
   EXPECT_FALSE(tuner.tune({candidates_[0], candidates_[1]}, &tuned_));
   EXPECT_EQ(saved_, 2u);
-  // The searches have hooks of their own.
+  // Searches of kernels have hooks of their own, which do not stop them.
   EXPECT_TRUE(kernels.tune(&tuned_));
   EXPECT_EQ(tuned_.steps.size(), 3u);
 }
 
 TEST_F(JointTunerTest, ProductsOfAnotherPlanAreSetApartFromThoseInUse) {
   ASSERT_TRUE(tune(2));
-  // The engine has the first plan again, with two threads a product.
+  // The engine has its first plan again, in which each product has two threads.
   ASSERT_TRUE(ScheduleTuner(*engine_, machine_, cases_, *timer_, hooks_).tune(&tuned_));
   EXPECT_FALSE(tuned_.products.empty());
   for (const TunedProduct& product : tuned_.products) EXPECT_EQ(product.entry.product.threads, 2u);

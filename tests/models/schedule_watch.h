@@ -27,7 +27,8 @@ class ScheduleWatch {
   std::string count_waits(const std::vector<Scheduler::Turn>& turns);
   void forget_others(const std::vector<Scheduler::Turn>& turns);
 
-  // The turns that others of its kind have had while a sequence waits, by waiting sequence.
+  // For each waiting sequence: the turns that each other sequence of its phase has had while it
+  // waits.
   std::map<Key, std::map<Key, int>> waiting_;
   uint64_t held_up_ = 0, waits_ = 0;
 };

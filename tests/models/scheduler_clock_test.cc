@@ -147,7 +147,7 @@ class ClockedStreamer : public PromptStreamer {
   std::set<uint32_t> lost_pages_, torn_pages_;
   std::unique_ptr<PrefillPass> pass_;
   std::vector<One> prompts_;
-  size_t taken_ = 0;  // prompts of these in the pass under way
+  size_t taken_ = 0;  // size_t taken_ = 0;  // how many of these prompts the pass under way has
   std::vector<Done> done_;
   double now_ = 0, ends_ = 0;  // ends_: end of the pass under way; 0: there is none
 };
@@ -236,7 +236,7 @@ class SchedulerClockTest : public SchedulerTest {
     scheduler_.reset();
     EXPECT_EQ(engine_->pool().available(), all_pages);
   }
-  // Takes the results; returns how many of them were ends.
+  // Takes the results of a request; returns how many of them were the last of a choice.
   size_t take(Under* one) {
     size_t ends = 0;
     for (const Result& result : read(one->asked)) {

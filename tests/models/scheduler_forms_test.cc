@@ -21,7 +21,7 @@ namespace {
 
 constexpr StreamRule kRule{100};
 
-// Imports so many pieces of a page of the operating system.
+// Imports at most `most` pieces of memory, each a page of the operating system.
 class ShortOfImports : public VirtualAccelerator {
  public:
   explicit ShortOfImports(uint64_t most)
@@ -214,8 +214,8 @@ TEST_F(SchedulerFormsTest, StreamedPagesHaveTheBitsOfLevelsWithoutBf16) {
   EXPECT_EQ(differs, pass_has_own_bits(engine_->spec(), engine_->isa()));
 }
 
-// A short prompt, and a prompt whose rows are all wanted, have the bits of the cores even if pages
-// of the other form exist. The same long prompt again uses those pages.
+// A short prompt, and a prompt whose rows are all wanted, have the bits of the cores even if the
+// cache has pages of them that the accelerator made. The same long prompt again uses those pages.
 TEST_F(SchedulerFormsTest, HitsNeverMixForms) {
   const Request first = text(300, 3);
   Request beginning = first, scored = first;
@@ -279,8 +279,8 @@ TEST_F(SchedulerFormsTest, ImportsWhatThereIsRoomFor) {
   EXPECT_EQ(statistics_.unstreamed_prompts, 0u);
 }
 
-// Both forms have the same bits here, so the second prompt may use the pages that the first one's
-// pass fills.
+// Cores and accelerator give the same bits here. So the second prompt may use the pages that the
+// pass of the first one fills.
 TEST_F(SchedulerFormsTest, PromptsThatBeginAlikeComputeItOnce) {
   std::vector<Request> pair = {text(400, 2), text(400, 2)};
   std::copy_n(pair[0].prompt.begin(), 320, pair[1].prompt.begin());

@@ -147,7 +147,7 @@ TEST_F(SchedulerStatesTest, StepsEndWhereAStateIsKept) {
   expect_no_slot_lost();
 }
 
-// An extra step for a few tokens is not worth a state that saves a few.
+// A kept state would cost a short prompt an extra step, and would save only a few tokens.
 TEST_F(SchedulerStatesTest, AShortPromptIsOneStep) {
   SchedulerOptions scheduler;
   scheduler.step_seconds = 0;

@@ -154,7 +154,8 @@ class SchedulerStreamTest : public SchedulerTest {
       asked_[i].job->cancel();
     });
   }
-  // The wait is for a pass that may still hold the pages of the prompt cancelled last.
+  // Expects that so many pages become free. A pass under way may still hold pages of a cancelled
+  // prompt, so this waits for passes to end.
   void expect_pages(uint32_t pages) {
     scheduler_->step();
     for (int i = 0; i < 1000 && engine_->pool().available() < pages; ++i) {
@@ -338,7 +339,7 @@ TEST_F(SchedulerStreamTest, AGpuThatStopsIsLeftOutForAMinute) {
   EXPECT_GT(unstreamed, 0u);
   notices_.wait_for(2);  // the GPU is left out, and its pages are lost
   now = 59.9;
-  streamer_->cancel(0);  // the thread looks at the clock again
+  streamer_->cancel(0);  // wakes the thread, which looks at the clock
   expect_eight(8);
   EXPECT_EQ(statistics_.streamed_prompts, 0u);
   EXPECT_EQ(made_, 1u);
@@ -412,7 +413,8 @@ TEST_F(SchedulerStreamTest, ManyPromptsLeaveNothingBehind) {
   }
 }
 
-// A prompt that ends meanwhile leaves its pages to the pass until the pass releases them.
+// A prompt that ends during a pass leaves its pages to the pass, which releases them at its own
+// end.
 TEST_F(SchedulerStreamTest, EndsWithPromptsUnderWay) {
   start_streaming(large(), {});
   ask_all(requests(8, 400));

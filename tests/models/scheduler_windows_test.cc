@@ -67,8 +67,8 @@ TEST_F(SchedulerWindowsTest, ATextPreemptedInItsPromptIsTheSame) {
   EXPECT_EQ(statistics_.available_window_pages, statistics_.window_pages);
 }
 
-// There are window pages for two texts and a step. The third text waits although there are KV pages
-// for it, and no text loses its place.
+// There are window pages for two texts and a step. So the third text waits although there are KV
+// pages for it, and no text loses its place.
 TEST_F(SchedulerWindowsTest, TextsWaitForWindowPages) {
   start(roomy(1024, 2 * 3 + 4));
   std::vector<Request> requests;

@@ -1,5 +1,5 @@
-// Tests of the scheduler where memory runs out. Each allocation of a run fails in turn; every
-// choice of every request nevertheless gets one last result.
+// Tests of the scheduler where memory runs out. Each allocation of a run fails in turn.
+// Nevertheless every choice of every request gets exactly one last result.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// The allocation that fails: one of one thread, after a number of others.
+// Says which allocation fails: the `failing`th that `thread` makes.
 struct Shortage {
   mutable std::atomic<std::thread::id> thread{};
   mutable std::atomic<uint64_t> allocations{0}, failing{0};
@@ -74,8 +74,9 @@ class ShortageTest : public testing::Test {
     options.scored_rows = 8;
     engine_ = tiny_engine(*file_, options);
   }
-  // The requests are a text of several choices with stop texts and log-probabilities, one that
-  // takes the pages of others, rows, one whose text ends at its first token, and a prompt alone.
+  // Makes five requests: for several choices with stop texts and log-probabilities; for a text so
+  // long that others lose their pages; for rows of logits; for choices of one token; and for a
+  // prompt's log-probabilities.
   static std::vector<Request> requests() {
     std::mt19937 random(1);
     std::vector<Request> all(5);

@@ -42,8 +42,9 @@ std::unique_ptr<Engine> state_engine(const ModelSource& file, uint32_t kept_stat
                                   available_isas(detect_cpu_features()).back(), options);
 }
 
-// A fork continues from the same state, beside the other sequence in the same steps. Where no place
-// is left, it starts from nothing. Cut tokens are computed again, and no slot is lost.
+// A fork continues from the same state, beside the other sequence in the same steps. A fork that
+// finds no free place has no tokens. A sequence that is cut computes its tokens again, and no slot
+// is lost.
 TEST_P(StateGolden, ForksAndCutSequencesGiveTheSameBits) {
   const GoldenModel& model = GetParam();
   ModelSource file = open_model_source(model.path);

@@ -122,8 +122,8 @@ TEST_F(StreamPlanTest, APlanThatIsAskedForIsTheSame) {
   }
 }
 
-// There are as many rows as memory has room for, whatever the longest buffer. Only a value longer
-// than a buffer reduces them.
+// A plan has as many rows as memory has room for. A limit on the length of buffers reduces them
+// only if a single value would be longer.
 TEST_F(StreamPlanTest, RowsAreCutOnlyByASingleValue) {
   const auto with_pieces = [&](uint64_t bytes, const StreamPlanOptions& options) {
     AcceleratorFacts facts = described(true).facts;
@@ -181,8 +181,8 @@ TEST_F(StreamPlanTest, MemoryIsTakenInFewPieces) {
   EXPECT_LE(gpu->count(), 10u);
 }
 
-// The host copies a layer's pages itself where no memory is imported. It does so after the whole
-// layer was submitted, so that the accelerator has work meanwhile.
+// Where no memory is imported, the host copies a layer's pages itself. It does so after it
+// submitted the whole layer, so that the accelerator has work during the copy.
 TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
   const PassTarget target = only_timed();
   const StreamPlan made =

@@ -1,5 +1,6 @@
-// Tests of measuring the thresholds between the phases on an engine: which are tried, kept, and
-// continued from a file. The machine decides which wins, and no test depends on it.
+// Tests of measuring the thresholds between the phases on an engine: which are tried and kept, and
+// how a search continues with the trials of a file. The machine decides which wins, and no test
+// depends on it.
 #include "tune/threshold_tuner.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +54,7 @@ TEST_F(ThresholdTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
     EXPECT_GT(trial.cost.low, 0);
     EXPECT_GT(trial.dearest, 0);
   }
-  // The chosen number is the default, or certainly saves at least 1 %.
+  // The chosen number is the default, or saves at least 1 % with certainty.
   if (found.rows == before.decode.max_rows) {
     EXPECT_EQ(found.cost, TimeRatio());
   } else {
@@ -65,7 +66,7 @@ TEST_F(ThresholdTunerTest, MeasuresEachCandidateOnceAndKeepsIt) {
   EXPECT_EQ(saved_, 4u);
   EXPECT_EQ(tuned_.threshold->rows, found.rows);
   EXPECT_EQ(tuned_.threshold->trials, 0u);
-  // Other plans have other numbers.
+  // Trials of one plan do not count for another plan, so all are made again.
   EnginePlan other = before;
   other.prefill.groups = {{{0}, {0, 1, 0, 1}}};
   ASSERT_TRUE(tune(other));

@@ -62,8 +62,8 @@ void read_node(uint32_t cpu, uint32_t node) {
 
 void decode(const std::string& path, const std::string& placing, uint32_t depth, uint32_t steps) {
   Machine machine = Machine::live();
-  // This thread becomes the plan's first one. So the memory that it touches before should lie on
-  // its node.
+  // This thread becomes the first one of the plan. So it must run on its node before it touches
+  // memory.
   set_affinity(0, {machine.allowed_pus.at(0)});
   ModelSource file = open_model_source(path);
   EngineOptions options;
@@ -99,7 +99,8 @@ int main(int argc, char** argv) {
     if (words.at(0) == "--read") {
       hearth::read_node(number(1), number(2));
     } else {
-      // A new thread has a stack that was not touched before.
+      // A new thread has an untouched stack, so that its pages lie on the node where the thread
+      // then runs.
       std::async(std::launch::async, [&] {
         hearth::decode(words[0], words.at(1), number(2), number(3));
       }).get();

@@ -236,7 +236,7 @@ uint32_t check_threads(const Machine& machine, const EnginePlan& plan, Faults* f
     faults->add("the team has {} threads, the plan {} seats", tids.size(), seats.size());
   }
   uint32_t strangers = 0;
-  std::set<uint32_t> homes;  // nodes of the threads, or else the nearest with memory
+  std::set<uint32_t> homes;  // the nodes with memory nearest to the threads
   for (uint32_t m = 0; m < seats.size(); ++m) {
     std::vector<uint32_t> pus = tids.contains(m) ? get_affinity(tids[m]) : std::vector<uint32_t>{};
     if (pus != std::vector<uint32_t>{seats[m].pu}) {

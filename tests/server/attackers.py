@@ -46,7 +46,7 @@ class Attacker:
     def __init__(self, port, seed):
         self.port = port
         self.random = random.Random(f"{seed} {type(self).__name__}")
-        # opened, requests, answered, refused, and cut: ended by the server without a whole answer
+        # Counts: opened, requests, answered, refused, and cut (the server ended it in its answer).
         self.did = collections.Counter()
 
     def start(self):

@@ -1,8 +1,8 @@
-// embed_stub [PORT [both
-// share]]: the server with a device for embeddings that computes next to nothing. Its vectors
-// depend only on the ids (embed/sim_device.h). Texts with "hold" keep their batch back until
-// standard input has a line or ends; "refuse", "fail" and "throw" act as named. With `both` it also
-// serves text, by an engine that accepts nothing; with `share` clients share the queue.
+// embed_stub [PORT [both share]]: the server with a device for embeddings that computes next to
+// nothing. Its vectors depend only on the ids (embed/sim_device.h). A text with "hold" delays its
+// batch until standard input has a line or ends; "refuse", "fail" and "throw" act as named. With
+// `both` it also serves text, by an engine that accepts nothing; with `share` clients share the
+// queue.
 #include <fmt/format.h>
 
 #include <csignal>

@@ -1,5 +1,5 @@
-"""Tests of faults caused by clients, limits and signals. Each test waits for events. Figures
-that an event has made final show that something did not happen.
+"""Tests of faults caused by clients, limits and signals. Each test waits for events. To
+show that something did not happen, it reads figures that can no longer change after an event.
 
     python3 tests/server/engine_faults_test.py --hearth build/release/hearth
 """
@@ -18,7 +18,7 @@ from serving import Server, ServerTest, events, stream_text, wait_for
 
 STORY = "Once upon a time there was a fox"
 LONG = 16384  # positions, for texts that are under way as long as a test needs them
-# Longer than any text takes, also where a sanitizer makes every token many times as slow.
+# A time longer than any text takes, even if a sanitizer makes every token many times as slow.
 PATIENT = ["--drain-timeout", "3600"]
 
 

@@ -101,7 +101,7 @@ class Stub {
     exchange->reply(text_reply(std::string(std::stoul(bytes), 'x')));
   }
 
-  // The answer comes with /release/NAME.
+  // Keeps the request open until another one for /release/NAME answers it.
   void wait(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
     open_[name] = exchange;
     exchange->on_gone([this, name] { happened("gone-" + name); });
@@ -154,8 +154,8 @@ class Stub {
     exchange->end();
   }
 
-  // Answers when the event has happened. Its name is "gone-" or "begun-" and another request's
-  // name.
+  // Answers once the event of this name has happened: "gone-NAME" or "begun-NAME", with the name of
+  // another request.
   void heard(const std::shared_ptr<Exchange>& exchange, const std::string& name) {
     if (events_[name] > 0) {
       exchange->reply(text_reply(name));
@@ -189,12 +189,12 @@ class Stub {
     exchange->reply(text_reply(fmt::format("{} {} {}", server_.connections(), server_.exchanges(),
                                            server_.connection_limit())));
   }
-  // Answers when there are at most `most` connections.
+  // Answers once there are at most `most` connections.
   void waiting(const std::shared_ptr<Exchange>& exchange, const std::string& most) {
     if (server_.connections() <= std::stoul(most)) return exchange->reply(text_reply(most));
     server_.after(0.01, [this, exchange, most] { waiting(exchange, most); });
   }
-  // Takes every descriptor that is left, and later gives them back.
+  // Takes every descriptor that is left; unhog() gives them back.
   void hog(const std::shared_ptr<Exchange>& exchange, const std::string&) {
     for (int taken = dup(0); taken >= 0; taken = dup(0)) hogged_.push_back(taken);
     exchange->reply(text_reply(std::to_string(hogged_.size())));

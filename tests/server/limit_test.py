@@ -107,8 +107,8 @@ class ConnectionLimitTest(StubTest):
             client.chunk()
         late = self.client(source="127.0.0.2")
         late.get("/hello/queue")
-        # A request for the figures would wait behind this one, so the test cannot ask whether it
-        # waits.
+        # A request for the figures would wait behind this client, so the test cannot ask whether
+        # the client waits.
         clients[0].socket.close()
         self.assertEqual(late.reply().body, b"hello queue")
         late.get("/status")

@@ -168,7 +168,7 @@ class OllamaTest(ScriptedTest):
         self.refused(405, None, "/api/chat accepts only POST", CHAT, "GET")
 
     def test_bad_bytes(self):
-        """All errors of paths below /api/ have one form, whatever part of the server refuses."""
+        """All errors of paths below /api/ have one form, whichever part of the server refuses."""
         json_text = "Content-Type: application/json\r\n"
         for fields, body, status, says in (
             ("", b"{", 400, "the body cannot be read"),

@@ -1,8 +1,8 @@
-// Replies of a stub of an engine, which are in the conversation. The n-th reply of a chat is the
-// n-th SAY(...)YAS of its prompt. It is cut into tokens as the tokenizer cuts it, and also at `
-// `, where the tokenizer would make one token. BEHIND(TEXT) stands for the word after the last TEXT
-// of the prompt. It ends as an engine's text does: by the end of the script, a stop string, its
-// language or max_tokens. Tokens that the language forbids are a failure.
+// The replies of a stub engine, which the conversation itself contains. The n-th reply of a chat is
+// the n-th SAY(...)YAS of its prompt. It is cut into tokens as the tokenizer cuts it, and also at
+// each vertical bar, where the tokenizer would make one token. BEHIND(TEXT) stands for the word
+// after the last TEXT of the prompt. The reply ends as an engine's text does: by the end of the
+// script, a stop string, its language or max_tokens. It fails at a token that the language forbids.
 #pragma once
 
 #include <algorithm>

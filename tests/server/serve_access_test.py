@@ -333,7 +333,7 @@ class LogTest(ServeCase):
     def test_lines_of_text(self):
         lines = self.say_something()
         self.assertNotIn(self.SECRET, "".join(lines))
-        # The server's own messages may come between.
+        # The server's own messages may come between the lines of the log.
         lines = [line for line in lines if not line.startswith("hearth: ")]
         date, seconds = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", r"\d+\.\d{3} s"
         self.assertRegex(lines[0], rf"^{date} 127\.0\.0\.1 POST /v1/completions 200 {seconds}, "
@@ -377,7 +377,8 @@ class LogTest(ServeCase):
             server.good(path)
         _, fields, _ = server.exchange("GET", "/version")
         server.stop()
-        # The log has a writer of its own, so the server's last messages may come before it.
+        # A thread of its own writes the log, so its last lines may follow the server's last
+        # messages.
         lines = [line for line in server.said()[before:].splitlines() if line.startswith("{")]
         entry = json.loads(lines[0])
         self.assertEqual(entry["id"], fields["X-Request-Id"])

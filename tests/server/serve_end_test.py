@@ -95,7 +95,7 @@ class CutFileTest(ServeCase):
     def check(self, *words):
         met = moments = 0
         while moments < self.MOMENTS or not met:
-            # The cut comes later each time, and starts again once it was too late.
+            # The cut comes a moment later each time; after the last moment the first one follows.
             status, said = self.load(moments % self.MOMENTS, *words)
             if status != 0:
                 self.assertEqual(status, 1, said)

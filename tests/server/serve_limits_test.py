@@ -266,8 +266,8 @@ class ReplyTest(ServeCase):
         self.assertTrue(3 * 4 * count < used <= 14 << 20, used)
         if before is not None:
             self.assertLess(self.peak_bytes(server) - before, 128 << 20)
-        # Small requests are answered meanwhile, and there is room again when the large replies have
-        # gone.
+        # Small requests are answered while the large replies wait to be read. There is room again
+        # once these have gone.
         self.assertEqual(server.good("/tokenize", {"content": "a"})["count"], 1)
         for _, client in found:
             client.socket.close()
@@ -282,7 +282,7 @@ class ReplyTest(ServeCase):
         self.assertEqual(fields["Retry-After"], "1")
         server.wait_idle()
         server.text(prompt="a", max_tokens=200, ignore_eos=True)
-        # A stream takes its tokens as they come.
+        # A stream holds each token only until it is sent, so it stays within the budget.
         connection, reply = server.open_stream(**large)
         self.assertEqual(reply.read()[-14:], b"data: [DONE]\n\n")
         connection.close()
@@ -389,7 +389,7 @@ class ConnectionsTest(ServeCase):
         flood = [self.enterContext(RawClient(server.port)) for _ in range(50)]
         for client in flood[:43]:
             self.assertEqual(client.rest(), b"")
-        # One client is new; then the clients that asked last stay.
+        # One client takes the last place. Then each displaces another; the last eight stay.
         self.ask(server, "127.0.0.2")
         others = [self.ask(server, f"127.0.0.{i}")[0] for i in range(3, 10)]
         _, figures = self.ask(server, "127.0.0.10")

@@ -175,7 +175,7 @@ class FieldTest(SharedCase):
         self.assert_error(answer, 400, "invalid_value", "logit_bias", [str(VOCABULARY - 1)])
 
     def test_a_bias_that_leaves_no_token(self):
-        # The other requests' fields that forbid tokens count, too.
+        # Other fields of the request that forbid tokens count, too.
         every = {str(token): -100 for token in range(VOCABULARY)}
         ends = {str(token): 0 for token in (EOS, TURN)}
         for fields in ({}, {"temperature": 1}, {"stream": True}, {"n": 2},

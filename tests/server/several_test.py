@@ -257,7 +257,7 @@ class RoomTest(SeveralCase):
         self.assertEqual((status, fields["Content-Type"]), (200, "application/x-ndjson"))
         self.assertEqual(text.count(b"\n"), 1)
         self.assertEqual(server.ask("POST", "/api/generate", {**body, "model": "x"})[0], 404)
-        # The reply says that the model is loaded, where it always stays.
+        # A server that always keeps its model replies that it is loaded.
         single = self.start("serve", DEMO)
         body["stream"] = False
         self.assertEqual(single.good("/api/generate", body)["done_reason"], "load")

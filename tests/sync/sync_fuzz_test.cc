@@ -1,8 +1,8 @@
-// Makes schedules that hardly ever occur by chance. Flags, barriers, chunk counters and whole
-// graphs are run by more threads than there are cores. The threads delay at random at every delay
-// point (threads/delay_point.h) and in every op. Everything written is a hash of its writer and
-// time, and every reader knows the hash it must find. So a value that is old, new too early or torn
-// is detected. A lost wake-up hangs the test, which ctest's limit then ends.
+// Makes schedules that hardly ever occur by chance. More threads than there are cores run flags,
+// barriers, chunk counters and whole graphs. The threads delay at random at every delay point
+// (threads/delay_point.h) and in every op. Each written value is a hash of its writer and time, and
+// each reader knows the hash it must find. So a reader detects a value that is old, torn, or of a
+// later time. A lost wake-up hangs the test, which ctest's limit then ends.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>

@@ -222,8 +222,8 @@ def random_step(rng):
 
 
 def random_normalizer(rng):
-    """A random normalizer. No pattern matches the empty text, since the original crashes on the
-    inserts."""
+    """A random normalizer. No pattern matches the empty text, since the original crashes if it
+    inserts something there."""
     steps = [rng.choice([{"type": "NFC"}, {"type": "Prepend", "prepend": rng.choice([MARK, "ab"])},
                          replace(" ", MARK),
                          replace(rng.choice(FULL_PATTERNS), rng.choice(["e", "__"]), "Regex")])

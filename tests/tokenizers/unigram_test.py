@@ -23,8 +23,8 @@ import odd_lines
 import spm_model
 
 ROOT = Path(__file__).resolve().parents[2]
-# The share of lines in which SentencePiece's single precision may lose: about one of 700,000 was
-# seen.
+# The largest share of lines in which single precision may make SentencePiece miss the likeliest
+# tokens. About one of 700,000 lines was seen.
 LOST_BY_ROUNDING = 2e-4
 SYMBOLS = ["<mask>", "::", "->", "a b", "é", "\u2581x", "(((("]
 

@@ -1,5 +1,5 @@
-// Measures matrix products as `hearth bench --kernels` does, in turns with those of other
-// libraries: OpenBLAS and oneDNN, where these are installed. README.md says how.
+// Measures matrix products as `hearth bench --kernels` does, in turns with the products of other
+// libraries: OpenBLAS and oneDNN, if they are installed. README.md says how.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -221,7 +221,7 @@ DType type_in_gguf(const SourceTensor& tensor, const TypeOption& wanted, std::st
   const bool second = tensor.name == head || (odd && more && main == wanted.type);
   const DType type = second ? wanted.more : main;
   if (tensor.dims[0] % dtype_info(type).block_elements == 0) return type;
-  // llama.cpp takes these types where the row length is not a multiple of 256.
+  // llama.cpp uses these types instead if the row length is not a multiple of 256.
   if (type == DType::kQ4_K || type == DType::kQ6_K) {
     const DType other = type == DType::kQ4_K ? DType::kQ5_0 : DType::kQ8_0;
     if (tensor.dims[0] % dtype_info(other).block_elements == 0) return other;

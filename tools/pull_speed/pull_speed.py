@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures `hearth pull` where the network is not the limit: over loopback, from a hub that sends
-from memory, onto a disk. Beside it stand the speed of the disk and of hashing on this machine.
+from memory, onto a disk. Measures beside it the speed of the disk and of hashing on this machine.
 
     pull_speed.py --hearth build/release/hearth [--bytes 2GiB] [--rounds 5] FOLDER...
 

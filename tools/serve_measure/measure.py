@@ -130,7 +130,8 @@ async def health_once(server, options, salt, crowd):
 
 
 async def health(server, options):
-    # Pages that are written for the first time are no cost of connections: until all have been.
+    # Memory grows while KV pages are written for the first time, which is no cost of connections.
+    # So prompts are sent until all pages have been written.
     salt = 0
     while not (await metrics(server.url))["hearth_evicted_kv_pages_total"]:
         salt += 1

@@ -109,8 +109,8 @@ int run(char** words) {
   time({&first, &second});
   std::vector<double> lost;
   for (uint32_t round = 0; round < rounds; ++round) {
-    // The runs of one engine come before and after, so that a machine that slows down favours
-    // neither.
+    // One engine runs alone before the run of both and the other after it, so that a machine that
+    // slows down favours neither way.
     const Taken a = time({&first}), both = time({&first, &second}), b = time({&second});
     const double alone = a.seconds + b.seconds, steps_alone = a.in_steps + b.in_steps;
     lost.push_back(both.seconds / alone - 1);

@@ -1,5 +1,5 @@
 // Checks whether the settings that `hearth tune` kept for a model on this machine are ever slower
-// than the defaults. Steps of one engine run with the one and the other in turns.
+// than the defaults. One engine runs steps with the settings and with the defaults in turns.
 //
 //   tuned_pairs MODEL PAIRS [SEQUENCES PROMPTS]     e.g. tuned_pairs model.gguf 20 1,4,16 64,512
 //
