@@ -1,7 +1,8 @@
 // Fuzzes an HTTP connection with any bytes in any pieces. The handler replies, streams, waits or
 // fails, as the path says. The first byte seeds the cutting into pieces. The client sends the other
 // bytes and closes its side.
-//   - the client's bytes begin as an answer does; no request body is longer than allowed
+//   - the bytes that the client gets begin as an answer does; no request body is longer than
+//     allowed
 //   - once the client has left, the connection ends, and no exchange and no body byte is left
 #include <algorithm>
 #include <array>

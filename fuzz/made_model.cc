@@ -270,8 +270,8 @@ class Maker {
     if (!choices_.once_in(2)) writer_.erase("tokenizer.ggml.token_type_count");
   }
 
-  // Sets the kinds of the two layers: either the same kind, and then the second may read the
-  // first's keys, or two kinds.
+  // Chooses the kinds of the two layers. Both have one kind, and then the second may read the
+  // first's keys; or they have two kinds.
   void set_gemma_keys() {
     const bool alike = choices_.once_in(2), windowed = choices_.once_in(2);
     writer_.set(key("attention.sliding_window_pattern"),

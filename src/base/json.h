@@ -37,7 +37,7 @@ class Json {
   // Writes the shortest digits that identify the float, not those of its double.
   Json& real(float value);
 
-  // Write the value, or null where there is none.
+  // Write the value, or null if there is no value.
   Json& text_or_null(const std::optional<std::string>& value);
   Json& number(const std::optional<uint64_t>& value) { return value ? number(*value) : null(); }
   Json& real(const std::optional<double>& value) { return value ? real(*value) : null(); }

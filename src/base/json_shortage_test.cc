@@ -11,7 +11,7 @@
 
 namespace {
 
-// Counts calls of realloc(); the one with number `failing` fails, with 0 none.
+// Counts calls of realloc(). The call with number `failing` fails; 0: no call fails.
 struct Shortage {
   mutable uint64_t calls = 0, failing = 0;
 };

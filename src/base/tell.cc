@@ -32,7 +32,7 @@ class SigpipeHeld {
   }
   ~SigpipeHeld() {
     const int error = errno;
-    // A signal that was pending before is not ours to remove.
+    // If a signal was pending before, it is not one of ours, so it stays.
     constexpr timespec kAtOnce = {};
     while (!was_pending_ && sigtimedwait(&signal_, nullptr, &kAtOnce) < 0 && errno == EINTR) {
     }
@@ -89,7 +89,7 @@ WriteEnd write_now(int fd, std::string_view* text) noexcept {
 }
 
 void write_stderr(std::string_view text) noexcept {
-  // A slow reader loses no text; a text that nobody reads costs this wait once.
+  // A slow reader loses no text. If nothing is read for the length of the wait, the rest is lost.
   while (write_now(STDERR_FILENO, &text) == WriteEnd::kFull) {
     if (!wait_writable(STDERR_FILENO, kPatienceMilliseconds)) return;
   }

@@ -17,8 +17,8 @@ struct CpuTimes {
   uint64_t own = 0;  // the part of `busy` that this process used
 };
 
-// Reads text in the form of /proc/stat; returns none where the times are not in it. `own` is left
-// 0.
+// Reads text in the form of /proc/stat; returns none if the text does not have the times. `own` is
+// left 0.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 std::optional<CpuTimes> read_cpu_times();
 // Returns the ticks that were stolen until now; 0 where the system does not tell.

@@ -60,7 +60,7 @@ struct EmbedArrivals {
   std::vector<DeviceStatistics> devices;
 };
 
-// What the queues cost for each text, without the time of its device. It is measured with queues
+// The cost of the queues for each text, without the time of its device. It is measured with queues
 // over devices that take no time.
 struct EmbedDispatch {
   uint64_t texts = 0;

@@ -52,8 +52,8 @@ class LoadBench {
   // `model` must outlive this object.
   LoadBench(const OpenedModel& model, Isa isa, LoadHooks hooks);
 
-  // Reads the file once, so that it is in the page cache. Where the machine has too little memory
-  // for that, notes it and reads nothing.
+  // Reads the file once, so that it is in the page cache. If the machine has too little memory for
+  // that, says so in a note and reads nothing.
   void read_through(const Machine& machine);
 
   // Interrupted repetitions do not count. Notes where the file has not stayed in the page cache

@@ -16,7 +16,7 @@ struct ProcessMemory {
   uint64_t huge = 0;                // explicit huge pages, now
 };
 
-// Reads text in the form of /proc/self/status; returns none where the fields are not in it.
+// Reads text in the form of /proc/self/status; returns none if the text lacks the fields.
 std::optional<ProcessMemory> parse_process_memory(std::string_view status);
 
 // Measures the peak since construction. Only one may exist at a time.
@@ -25,7 +25,7 @@ class PeakMemory {
   PeakMemory();
 
   // Returns the bytes by which the peak exceeds the memory at construction. Explicit huge pages
-  // count as they are now. None where the system does not say.
+  // count as they are now. Returns none if the system does not give the figures.
   std::optional<uint64_t> bytes() const;
 
  private:

@@ -90,8 +90,8 @@ Cells arrival_cells(const BenchRun& run, const ArrivalResult& arrival) {
           {"prompt's first token", duration_figure(arrival.first_token_seconds.median)}};
 }
 
-// Appends a table of the rows that add(run, table) makes of every run; appends nothing where there
-// are none.
+// Appends a table of the rows that add(run, table) makes of every run; appends nothing if no run
+// has rows.
 template <typename Add>
 void add_table(const BenchReport& report, std::string* out, const Add& add) {
   Table table;

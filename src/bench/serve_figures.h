@@ -51,7 +51,7 @@ struct ServeFigures {
 ServeFigures serve_figures(const ServedLoad& load, const ServeSlo& slo);
 
 // Returns the goodput: the highest rate of a load whose attainment is at least kGoodputAttainment.
-// None where no load with a rate reaches it.
+// Returns none if no load with a rate reaches that.
 std::optional<double> goodput(const std::vector<ServedLoad>& loads, const ServeSlo& slo);
 
 // Searches for the goodput. It doubles or halves a rate until it lies between a rate that reaches

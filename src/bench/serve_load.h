@@ -1,4 +1,4 @@
-// The load on a server: when requests come, how long they are, and what they ask for.
+// The load on a server: the moments of requests, their lengths, and their contents.
 #pragma once
 
 #include <cstdint>

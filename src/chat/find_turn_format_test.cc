@@ -156,7 +156,7 @@ TEST(FindTurnFormat, FindsWhatContentStandsBetween) {
     found = found_in(turn_template(name));
     EXPECT_EQ(found.format.content_begin + found.format.content_end, "") << name;
   }
-  // Marks in a message of their own are not marks of reasoning.
+  // Marks that stand in a separate message are not marks of reasoning.
   found = found_in(
       "{% for m in messages %}{% if m.reasoning_content %}<|im_start|>{{ m.role }}\n"
       "{{ m.reasoning_content }}<|im_end|>{% endif %}"

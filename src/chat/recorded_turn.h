@@ -1,5 +1,5 @@
-// Reads and writes turns as a model generated them, recorded as JSON, with what a client gets of
-// each.
+// Reads and writes turns as a model generated them, recorded as JSON, with the message that a
+// client gets for each.
 //
 // A turn is an object: `pieces` ([{"text": ...}, {"control": ...}]: text, and markers that are one
 // token each), `tools` (as in a request; or only names, if `definitions` has the rest),

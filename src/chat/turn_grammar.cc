@@ -232,8 +232,8 @@ Symbol TurnGrammar::free_body(bool behind_reasoning) {
   return sequence({before, all});
 }
 
-// Whether calls begin without markup. They are then recognised at the turn's beginning alone, by
-// all text up to the arguments.
+// Whether calls begin without markup. Such calls are recognised only at the turn's beginning, by
+// all of the text up to their arguments.
 bool TurnGrammar::is_bare(const CallFormat& calls) const {
   const std::string_view opening = calls.section_begin.empty() ? calls.begin : calls.section_begin;
   const std::string_view text = without_space_before(opening);

@@ -29,8 +29,8 @@ class TurnGrammar {
   TurnGrammar(const TurnFormat& format, const TurnOrder& order, std::span<const MarkerToken> tokens,
               const VocabularyTrie& vocabulary, bool hold_schemas = true);
 
-  // Builds the grammar. Throws Error (kRequest) where a schema that must be enforced cannot be,
-  // TurnTooComplex where the grammar takes too much work.
+  // Builds the grammar. Throws Error (kRequest) if it cannot enforce a schema that must be
+  // enforced, and TurnTooComplex if the grammar takes too much work.
   std::shared_ptr<const Grammar> build();
 
   const TurnCuts& cuts() const { return cuts_; }

@@ -37,8 +37,8 @@ RegexId TurnMarkup::space(uint64_t most) const {
   return set_.repeat(set_.bytes(bytes), 0, std::max(most, kMaxSpace));
 }
 
-// Returns a marker's regular expression: white space may be more or less where the marker has some,
-// and around JSON's punctuation.
+// Returns a marker's regular expression. White space may be longer or shorter than the marker's
+// own, and may also stand around JSON's punctuation.
 RegexId TurnMarkup::marker_text(std::string_view text, bool* quoted) {
   std::vector<RegexId> parts;
   bool spaced = false;
@@ -107,8 +107,9 @@ RegexId TurnMarkup::up_to(std::string_view text) {
   return set_.all_of({ends, set_.complement(more)});
 }
 
-// Returns the grammar of a text that may have control tokens in it. `plain` is what each stretch
-// before a control token must match, `last` the one after the last.
+// Returns the grammar of a text that may have control tokens in it. `plain`: what each stretch
+// before a control token must match. `last`: what the stretch after the last control token must
+// match.
 Symbol TurnMarkup::free_parts(const FreeParts& parts) {
   std::vector<int32_t> controls;
   for (int32_t id : controls_) {

@@ -69,8 +69,8 @@ class TurnMarkup {
   // Returns a marker without tokens as a regular expression.
   RegexId marker_text(std::string_view text, bool* quoted);
 
-  // Returns a marker's head. A marker that begins with markup is recognised by its first tag,
-  // others by their whole text.
+  // Returns a marker's head. A marker that begins with markup is recognised by its first tag, any
+  // other marker by its whole text.
   MarkerHead head(std::string_view marker) const;
 
   // Returns optional white space of up to `most` characters; 0: kMaxSpace.

@@ -112,8 +112,8 @@ size_t size_without_known_end(std::string_view turn) {
   return turn.size();
 }
 
-// Returns the length of the turn at the beginning of `text`, which follows the prompt. `tail`: the
-// end of the text after another turn.
+// Returns the length of the turn at the beginning of `text`, the text after the prompt. `tail`: the
+// text after the turn, as it is after another turn.
 size_t turn_size(std::string_view text, std::string_view tail, bool results) {
   if (!results) {
     text.remove_suffix(common_ending(text, tail));

@@ -19,7 +19,7 @@ constexpr uint32_t kTexts = tag_bit(TurnTag::kContent) | tag_bit(TurnTag::kAnswe
 
 TurnTag lowest(uint32_t tags) { return static_cast<TurnTag>(std::countr_zero(tags)); }
 
-// Returns the one of a byte's possible tags that fits the next byte's tags.
+// Returns that tag of a byte's possible tags which fits the next byte's tags.
 TurnTag fitting(uint32_t tags, uint32_t next) {
   if ((tags & next) != 0) return lowest(tags & next);
   return lowest((tags & ~kTexts) != 0 ? tags & ~kTexts : tags);

@@ -15,7 +15,7 @@ struct SeriesStyle {
   const char* marker;  // path around 0, 0
 };
 
-// Lightness alternates from style to style, so that they differ in grey, too.
+// Lightness alternates from style to style, so that styles also differ in grey.
 constexpr std::array<SeriesStyle, kMaxSeries> kStyles = {{
     {"#a8431a", "#f2976b", "", "", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z"},
     {"#1f5f9e", "#7db8f0", "M-2 2L2 -2M0 8L8 0M6 10L10 6", "7 4", "M-4 -4H4V4H-4Z"},

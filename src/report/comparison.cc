@@ -33,8 +33,8 @@ ComparedRow& row_for(const Figure& figure, size_t reports, std::vector<ComparedR
       ComparedRow{figure.what, figure.x, std::vector<std::optional<Figure>>(reports)});
 }
 
-// Adds a report's marks. A mark that an earlier report also has is not added again. Any other mark
-// gets the report's name, except those of the first report and those of a single report.
+// Adds a report's marks, except those that are there already. With several reports, all marks but
+// the first one get the name of their report.
 void add_marks(const std::vector<Mark>& marks, const std::string& report, bool alone,
                std::vector<Mark>* all) {
   for (Mark mark : marks) {

@@ -119,8 +119,8 @@ LineChart distribution_chart(const Distribution& one, const std::string& of) {
           .y_marks = {}};
 }
 
-// Returns for one report a chart with all its loads; for several reports a chart for each load that
-// at least two have.
+// Returns, for a single report, a chart with all its loads. For several reports returns a chart for
+// each load that at least two of them have.
 std::vector<Chart> distribution_charts(const Comparison& comparison, const std::string& after) {
   std::vector<LineChart> made;
   const bool several = comparison.reports.size() > 1;

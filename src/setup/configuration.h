@@ -47,7 +47,7 @@ using ConfiguredOptions = std::map<std::string, ConfiguredValue>;
 inline constexpr std::string_view kModelTable = "model.";
 using Configuration = std::map<std::string, ConfiguredOptions>;
 
-// Returns the path of the file to read; `given` is --config's. None where there is no file.
+// Returns the path of the file to read; `given` is --config's. Returns none if there is no file.
 std::optional<std::string> configuration_path(const std::optional<std::string>& given);
 
 // Returns "HEARTH_SERVE_MAX_QUEUE" for "serve" and "max-queue".

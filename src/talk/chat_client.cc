@@ -16,8 +16,8 @@ namespace {
 
 constexpr long kConnectMilliseconds = 10'000;
 constexpr int kPollMilliseconds = 1000;
-// Limits in bytes: kMaxBodyBytes on a body that is no stream (errors, lists of models) and on one
-// event of a stream; kShownBody and kShownError on what of them is shown.
+// Limits in bytes. kMaxBodyBytes is for a body that is no stream (errors, lists of models) and for
+// one event of a stream. kShownBody and kShownError are for the parts of them that are shown.
 constexpr size_t kMaxBodyBytes = 16 << 20;
 constexpr size_t kShownBody = 200, kShownError = 1000;
 
@@ -73,7 +73,7 @@ std::string endpoint_url(const std::string& url) {
   return whole.find('/', host + 3) == whole.npos ? whole + "/v1" : whole;
 }
 
-// A request under way, and what has come of its reply.
+// A request under way, and the part of its reply that has come.
 struct ChatClient::Transfer {
   ClientRequest request;
   const OnPiece* on_piece = nullptr;  // null: the body is kept as a whole

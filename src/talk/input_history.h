@@ -20,7 +20,7 @@ std::optional<std::string> history_path();
 
 class InputHistory {
  public:
-  // Keeps the messages in memory alone where there is no path.
+  // Keeps the messages only in memory if there is no path.
   explicit InputHistory(std::optional<std::string> path);
 
   const std::vector<std::string>& messages() const { return messages_; }

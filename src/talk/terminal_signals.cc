@@ -63,7 +63,7 @@ void TerminalSignals::stop_process() {
   sigset_t one, before;
   sigemptyset(&one);
   sigaddset(&one, SIGTSTP);
-  // The kernel drops the signal where no process could continue this one, as without a shell.
+  // The kernel drops the signal if no process could continue this one, such as a shell.
   raise(SIGTSTP);
   pthread_sigmask(SIG_UNBLOCK, &one, &before);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

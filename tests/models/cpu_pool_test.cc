@@ -125,7 +125,7 @@ TEST_F(CpuPoolTest, SaysWhyATextIsRefused) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kRequest);
   }
-  // After the refused batch the pool still works.
+  // The pool still works after the refused batch.
   EXPECT_EQ(run(*made.pools[0], 0, 1).size(), 1u);
 }
 

@@ -187,7 +187,7 @@ TEST_P(EmbedderTest, RefusesWhatIsNotFinite) {
   EXPECT_EQ(engine.pool().available(), engine.pool().page_count());
 }
 
-// The KV pool is small, so a step has as many tokens as there are pages for.
+// The KV pool is small. So a step has only as many tokens as there are pages for.
 TEST_P(EmbedderTest, MakesDoWithFewPages) {
   if (GetParam()) GTEST_SKIP() << "an encoder keeps no pages";
   Texts texts = random_texts(5, 20);

@@ -1,5 +1,5 @@
-// Tests of the engine's steps. Ragged batches give every sequence the same results as alone, and a
-// refused step changes nothing.
+// Tests of the engine's steps. In ragged batches every sequence gets the same results as by itself,
+// and a refused step changes nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>

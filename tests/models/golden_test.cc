@@ -115,7 +115,7 @@ size_t letters_of(const GoldenModel& model) {
 }
 
 // Returns the levels at which a model's bits are compared under plans, chunks and shards: the
-// highest, and one of the others.
+// highest level and one lower level.
 std::vector<Isa> compared_levels(const GoldenModel& model) {
   std::vector<Isa> levels = available_isas(detect_cpu_features());
   std::erase(levels, Isa::kReference);  // one chain for every M by construction, and slow
@@ -464,7 +464,8 @@ TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
   EXPECT_LT(difference(one, two).rms, model.shard_bound());
 }
 
-// In some models a product first gathers columns of its input into another order, from one shard or
+// Some of the models have products that first gather columns of their input into another order,
+// from one shard or from all.
 // from all.
 TEST_P(CodeGolden, BitsDoNotDependOnThreadsChunksOrGroups) {
   auto bits = [&](RunOptions run) {

@@ -160,7 +160,7 @@ TEST(ModelGraph, ActivationMemoryDoesNotDependOnLayers) {
 
 // The ops of a layer, each with a barrier: attn_qkv, rope_kv, attention, attn_output, reduce,
 // ffn_gate_up, ffn_down, reduce. Groups meet before a reduce. In prefill, where rows are dealt to
-// groups, they meet after it too.
+// groups, they also meet after it.
 TEST(ModelGraph, TwoCrossGroupPointsAReduceInPrefillOneInDecodeAndEightBarriersALayer) {
   constexpr uint32_t kLayers = 3;
   for (auto [shards, groups] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}, {2u, 2u}, {2u, 4u}}) {
@@ -238,7 +238,7 @@ TEST(ModelGraph, PartialSumsAlternateWhereGroupsMeetOnceAReduce) {
   EXPECT_EQ(reduces, 8u);
 }
 
-// In lockstep every barrier is one of all groups, and no group posts a flag.
+// Every barrier in lockstep is one of all groups, and no group posts a flag.
 TEST(ModelGraph, EveryLockstepBarrierIsAMeeting) {
   for (uint32_t groups : {1u, 2u, 4u}) {
     Plan plan = even_plan(Phase::kDecode, 4, 2, groups, 4);

@@ -1,5 +1,5 @@
 // Tests of engines that work at the same time in one process: two on one model that was loaded
-// once, and two on models of their own. Each gives the same bits as alone.
+// once, and two on models of their own. Each gives the same bits as when it works alone.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -106,7 +106,7 @@ TEST_F(Lanes, TwoModelsWorkInOneProcess) {
   EXPECT_TRUE(same_bits(b_rows, b_alone));
 }
 
-// A lane cannot have other nodes than its model.
+// A second engine on a model keeps the model's shards and nodes, whatever its options say.
 TEST_F(Lanes, TheModelStaysAsItIsCut) {
   std::unique_ptr<Engine> a = load({}, options_with(2, 2, 2));
   Engine b(a->model(), machine_, isa_, options_with(1, 1, 0));

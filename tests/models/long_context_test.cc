@@ -14,8 +14,9 @@ constexpr uint32_t kLong = 1100, kShort = 40, kContext = 1150;  // 3 spans
 
 using Logits = std::vector<std::vector<float>>;
 
-// Returns the logits of a long prompt in steps of several sizes, and of tokens after it. The tokens
-// come alone, and beside a short sequence and the last tokens of a prompt of one span.
+// Returns the logits of a long prompt in steps of several sizes, and of tokens after it. Of these,
+// some have a step of their own, and others share it with a short sequence and the last tokens of a
+// prompt of one span.
 Logits logits_of(const ModelSource& file, const EngineOptions& options, size_t max_rows = 400) {
   const uint32_t prompt_length = options.expand.step > 0 ? kLong : 0;
   auto engine = tiny_engine(file, options);

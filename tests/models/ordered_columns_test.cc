@@ -9,8 +9,8 @@
 namespace hearth {
 namespace {
 
-// In some models Q, K and V have different orders of columns, and so have gate and up; in others
-// they have the same.
+// Q, K and V have different orders of columns in some models and the same order in others, and so
+// have gate and up.
 TEST(OrderedColumns, StayCodesWhereWhatReadsAnInputHasOneOrder) {
   size_t models = 0;
   for (const GoldenModel& model : read_golden_set("hf_code_models")) {

@@ -57,7 +57,7 @@ class PassTimeTest : public testing::Test {
         target_(model_.spec(), Machine::invented(1, 1), {{0}, {1}}, KvType::kF16, kContext) {
     for (const LayerRuns& layer : layer_runs(*target_.target().model)) bytes_ += layer.bytes;
     for (const WeightSpec& weight : model_.spec().weights) {
-      // Of the last layer, a pass computes only keys and values.
+      // A pass computes only keys and values of the last layer.
       if (!weight.is_matrix() || weight.layer < 0) continue;
       if (weight.layer + 1 < static_cast<int>(kLayers)) adds_ += double{1} * weight.rows * weight.k;
     }
@@ -120,7 +120,7 @@ TEST_F(PassTimeTest, ClockAndTableAgree) {
   EXPECT_GE(static_cast<double>(first.bytes_in), bytes_ * 0.99);
   // The pass also copies in the page of earlier tokens.
   EXPECT_NEAR(first.copying_seconds, (bytes_ + page_bytes()) / 1e7, first.seconds * 0.01);
-  // The table made by this clock has the same figures, and interpolates between them.
+  // A table made with this clock has the clock's times, and interpolates between them.
   const PassTime table(target_.target(), gpu, plan(2));
   EXPECT_NEAR(table.seconds(128), clock.seconds(128), 1e-9);
   EXPECT_NEAR(table.seconds(512), clock.seconds(512), 1e-9);

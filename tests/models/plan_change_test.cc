@@ -1,6 +1,6 @@
-// Tests of engines that take another plan between steps. The results are the same to the bit, also
-// in mid-sequence and with other members at work. Some plans are refused, and memory is given back
-// with its plan.
+// Tests of engines that take another plan between steps. The results are the same to the bit, even
+// if the plan changes in the middle of a sequence or gives the work to other members. Some plans
+// are refused, and a plan's memory is given back when the plan is replaced.
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -90,7 +90,8 @@ void expect_predicted(const ModelSource& file, const std::vector<Layout>& layout
       return predict_step(machine, table, model,
                           {phase, plan.placement, plan.shard_nodes, plan.shares}, step);
     };
-    // In models with latents, the prompt's rows are expanded, not expanded, or of both kinds.
+    // Models with latents are tried with a prompt whose rows are all expanded, partly expanded, or
+    // not expanded.
     for (uint32_t known : {0u, kPrompt, kPrompt + 8}) {
       auto sequence = engine.new_sequence(known);
       const uint32_t expanded = sequence->expanded();

@@ -325,8 +325,8 @@ TEST_P(PrefillPassDrawn, GivesTheBitsOfTheCores) {
   });
 }
 
-// Without HEARTH_ALL_STREAMS these are the quantised decoders, except those of Llama and all but
-// one of Qwen3 MoE. Every shader has a test of its own for the types.
+// The quantised decoders, except those of Llama and all but one of Qwen3 MoE; with
+// HEARTH_ALL_STREAMS all decoders. Every shader has a test of its own for the types.
 class PrefillPassShaders : public PrefillPassGolden {};
 
 std::vector<GoldenModel> shader_models() {

@@ -80,8 +80,8 @@ TEST_F(PromptLogprobs, AreThoseOfTheRowsInWholeStepsAndInChunks) {
   }
 }
 
-// A client can compute the same log-probabilities by other requests: it sends every beginning of
-// the prompt with the next token as the only one allowed.
+// A client can compute the same log-probabilities by other requests: for every beginning of the
+// prompt, one that allows only the prompt's next token.
 TEST_F(PromptLogprobs, AreThoseOfAForcedContinuation) {
   start(scoring(large()));
   const Request request = prompt_alone(70);

@@ -1,4 +1,4 @@
-// Random plans for an existing engine, with other groups, members at work and rows.
+// Random plans for an existing engine. Groups, members at work and rows differ from plan to plan.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,8 @@ class ScheduleWatch {
   std::string count_waits(const std::vector<Scheduler::Turn>& turns);
   void forget_others(const std::vector<Scheduler::Turn>& turns);
 
-  // For each waiting sequence: the turns that each other sequence of its phase has had while it
+  // The turns that each other sequence of the same phase has had while a sequence waits, by waiting
+  // sequence.
   // waits.
   std::map<Key, std::map<Key, int>> waiting_;
   uint64_t held_up_ = 0, waits_ = 0;

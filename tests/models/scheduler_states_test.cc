@@ -86,7 +86,8 @@ TEST_F(SchedulerStatesTest, ASharedPrefixIsComputedTwiceAtMost) {
   }
 }
 
-// A text that loses its place continues from its last whole page, and computes only the rest again.
+// A text that loses its place continues from its last whole page, and computes again only the
+// tokens after that.
 TEST_F(SchedulerStatesTest, APreemptedTextGoesOnFromItsLastPage) {
   for (uint32_t kept : {0u, 2u}) {
     EngineOptions options = roomy(512, kept);

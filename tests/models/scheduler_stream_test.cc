@@ -129,7 +129,7 @@ class SchedulerStreamTest : public SchedulerTest {
     }
     return all;
   }
-  // Returns the tokens of the requests computed by the cores alone.
+  // Returns the tokens of the requests, computed by the cores without an accelerator.
   std::vector<std::vector<int32_t>> by_cores(const EngineOptions& options,
                                              const std::vector<Request>& requests) {
     start(with_scores(options));

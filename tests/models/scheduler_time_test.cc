@@ -125,7 +125,7 @@ class AskedStreamer : public PromptStreamer {
   double core_seconds_ = -1;
 };
 
-// Steps of a prompt have 128 tokens. Before each, others compute for 2 s.
+// Steps of a prompt have 128 tokens. Before each of them, steps of other requests take 2 s.
 TEST_F(SchedulerTime, TurnsOfOthersCountInWhatTheCoresNeed) {
   AskedStreamer streamer;
   SchedulerOptions how = options(1000);

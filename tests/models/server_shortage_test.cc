@@ -23,8 +23,8 @@
 
 namespace {
 
-// The allocations that fail: `failing` of them, after a number of others, on all threads but the
-// client's. None fails where `failing` is 0.
+// Says which allocations fail: `failing` of them, after a number of others, on all threads except
+// the client's. If `failing` is 0, none fails.
 struct Shortage {
   mutable std::atomic<std::thread::id> client{};
   mutable std::atomic<uint64_t> allocations{0}, failing{0}, count{1};

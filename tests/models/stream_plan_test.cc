@@ -107,7 +107,7 @@ TEST_F(StreamPlanTest, MemoryIsWhatAPassTakes) {
   }
 }
 
-// A plan that was written and read back gives the same plan when its values are asked for.
+// A plan is the same if the values of a made plan are given as the wanted values.
 TEST_F(StreamPlanTest, APlanThatIsAskedForIsTheSame) {
   for (const std::optional<uint32_t> ring :
        {std::optional<uint32_t>{}, {2}, {3}, {5}, {8}, {31}, {256}}) {
@@ -181,8 +181,8 @@ TEST_F(StreamPlanTest, MemoryIsTakenInFewPieces) {
   EXPECT_LE(gpu->count(), 10u);
 }
 
-// Where no memory is imported, the host copies a layer's pages itself. It does so after it
-// submitted the whole layer, so that the accelerator has work during the copy.
+// The host copies a layer's pages itself where no memory is imported. It does so after it submitted
+// the whole layer, so that the accelerator has work during the copy.
 TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
   const PassTarget target = only_timed();
   const StreamPlan made =
@@ -194,7 +194,8 @@ TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
   const PassText text{tokens, 0, pages, {}};
   AllWanted watch;
   pass.run({&text, 1}, watch);
-  // The lists are attention, eight batches for each of two shards, and the rest of the layer.
+  // Each layer submits a list for attention, eight for batches of experts on each of two shards,
+  // and one for the rest of the layer.
   const std::string layer = std::string(18, 's') + 'r';
   EXPECT_EQ(gpu->notes(), layer + layer + layer + layer + "sr");
 }

@@ -107,7 +107,7 @@ class FailingPass : public PassRunner {
   bool ended() const override { return true; }
 };
 
-// The streamer's first GPU fails, and the second attempt finds none.
+// The streamer's first GPU fails, and its second attempt to open one finds no GPU.
 TEST(Streamer, AGpuIsTriedAgainAtMostOnceAMinute) {
   Gate gate;
   gate.let_pass(std::numeric_limits<uint32_t>::max());

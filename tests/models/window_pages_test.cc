@@ -1,5 +1,6 @@
 // Tests of layers that see a window, which give back the pages before it. Every row has the same
-// bits as where all pages are kept, however texts are cut into steps, forked, cut and shared.
+// bits as in an engine that keeps all pages, however texts are cut into steps, forked, cut back and
+// shared.
 #include <gtest/gtest.h>
 
 #include <cstring>

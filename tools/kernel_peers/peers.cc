@@ -41,8 +41,8 @@ std::vector<float> random_floats(size_t count) {
   return values;
 }
 
-// Throws where the copies do not fit into memory. All of it is touched, so the system would end the
-// process. The libraries' weights have as many bytes as ours.
+// Throws if the copies do not fit into memory, since the process touches all of it, and the system
+// would end it. The libraries' weights have as many bytes as ours.
 void check_room(const ContenderTask& task, uint64_t libraries, const Machine& machine) {
   uint64_t ends = sizeof(float) * task.m * (uint64_t{task.rows} + task.k);
   uint64_t given = sizeof(float) * (uint64_t{task.rows} + task.m) * task.k;
