@@ -33,7 +33,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kLeftOut = {"$ref",   "pattern",     "multipleOf",
                                                       "\"id\"", "definitions", "dependencies"};
 
-// Replaces 7.0 by 7, since newer drafts take both for an integer.
+// Replaces 7.0 by 7. Newer drafts take both for an integer, and the validator only 7.
 void make_integers(rapidjson::Value& value) {
   constexpr double kMax = 1e15;
   if (value.IsObject()) {

@@ -42,7 +42,7 @@ struct BenchLists {
 // Returns the cases by depth, so that the tokens that fill a context are computed once.
 std::vector<BenchCase> bench_cases(const BenchLists& lists);
 
-// "prefill 512", "decode 128 x 4 sequences at depth 1024".
+// Returns "prefill 512", "decode 128 x 4 sequences at depth 1024".
 std::string case_text(const BenchCase& what);
 
 using UnitOps = std::array<double, kArithmeticUnits>;  // by arithmetic unit

@@ -33,8 +33,8 @@ struct FigureSet {
   bool more_is_better = true;
   bool is_detail = false;          // not shown where reports are compared
   std::string axis = {};           // of x: "requests a second"
-  std::vector<Mark> marks = {};    // of values
-  std::vector<Mark> x_marks = {};  // of the axis
+  std::vector<Mark> marks = {};    // lines at values
+  std::vector<Mark> x_marks = {};  // lines at places on the axis
   std::vector<Figure> figures = {};
 };
 

@@ -1,4 +1,4 @@
-// Drives an endpoint for the tests of faults.
+// Sends texts to an endpoint, for the tests of faulty endpoints.
 //
 //
 //   endpoint_probe run SPEC N        runs N batches of three texts; prints a line for each result

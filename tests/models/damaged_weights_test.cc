@@ -87,7 +87,7 @@ std::string case_name(const testing::TestParamInfo<DamagedWeights::ParamType>& w
                      codes ? "codes" : "floats");
 }
 
-// An error names a norm, bias or sink that is not finite, and a block's scale too.
+// The error of loading names a norm, bias or sink that is not finite, or a block with such a scale.
 TEST(DamagedVectors, AreNamedWhenAModelIsLoaded) {
   const ModelShape shape{.architecture = "gpt-oss",
                          .window = 8,

@@ -65,8 +65,8 @@ class IdleAccelerator : public Accelerator {
   std::string why_not(const KernelCall&) override { return ""; }
   void submit(const CommandList& list) override { copied_ += is_load(list) ? 1 : 0; }
 
-  uint32_t kept() const { return kept_; }      // buffers and timelines
-  uint32_t copied() const { return copied_; }  // lists that copy weights
+  uint32_t kept() const { return kept_; }      // number of buffers and timelines
+  uint32_t copied() const { return copied_; }  // number of lists that copy weights
 
  protected:
   void free(BufferId) noexcept override { ++kept_; }

@@ -436,7 +436,7 @@ std::vector<GoldenModel> latent_models() {
   static constexpr std::string_view kNames[] = {
       "deepseek2-f32-dense",   // low-rank queries
       "deepseek2-f32-top1",    // one head: shards without any
-      "deepseek2-bf16",        // "deepseek2-bf16",        // experts; activations rounded to BF16
+      "deepseek2-bf16",        // experts; activations rounded to BF16
       "deepseek2-q8_0-dense",  // heads that begin within panels
       "deepseek2-q8_0-wide",   // the lengths of released models
       "deepseek2-q4_0",        // queries of the row itself; a key's matrix in floats

@@ -1,4 +1,4 @@
-// Compares floats for bit equality, in tests of that promise.
+// Compares floats bit by bit, for tests that results have the same bits.
 #pragma once
 
 #include <cstring>

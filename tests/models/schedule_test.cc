@@ -18,7 +18,7 @@ namespace {
 
 #if defined(HEARTH_FEW_ROUNDS)
 constexpr bool kFew = true;                   // the schedules are too few for everything to happen
-constexpr int kEngines = 3, kSchedules = 10;  // per variant, and per engine
+constexpr int kEngines = 3, kSchedules = 10;  // kEngines a variant, kSchedules an engine
 #else
 constexpr bool kFew = false;
 constexpr int kEngines = 13, kSchedules = 50;
@@ -99,7 +99,7 @@ struct Happened {
 
 struct Client {
   std::shared_ptr<ResultStream> stream;
-  uint32_t asleep = 0;  // uint32_t asleep = 0;  // rounds until the client reads again
+  uint32_t asleep = 0;  // rounds until the client reads again
 };
 
 struct Order {

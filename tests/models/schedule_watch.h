@@ -1,4 +1,4 @@
-// Watches the turns that a scheduler gives in each step, for the fairness that scheduler.h
+// Watches the turns that a scheduler gives in each step, and checks the fairness that scheduler.h
 // promises.
 #pragma once
 

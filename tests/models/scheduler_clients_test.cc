@@ -1,4 +1,5 @@
-// Tests of how places and pages are shared among clients: none waits for another one's many texts.
+// Tests of how clients share places and pages: no client waits until all of another client's many
+// texts have ended.
 #include "scheduler_fixture.h"
 
 namespace hearth {

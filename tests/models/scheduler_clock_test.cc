@@ -147,7 +147,7 @@ class ClockedStreamer : public PromptStreamer {
   std::set<uint32_t> lost_pages_, torn_pages_;
   std::unique_ptr<PrefillPass> pass_;
   std::vector<One> prompts_;
-  size_t taken_ = 0;  // size_t taken_ = 0;  // how many of these prompts the pass under way has
+  size_t taken_ = 0;  // how many of these prompts the pass under way has
   std::vector<Done> done_;
   double now_ = 0, ends_ = 0;  // ends_: end of the pass under way; 0: there is none
 };

@@ -308,7 +308,7 @@ TEST_F(SchedulerTest, AClientThatDoesNotReadHoldsUpNoOther) {
   for (auto [options, scheduler] :
        {std::pair(large(), places), std::pair(small(), SchedulerOptions{})}) {
     start(options, scheduler);
-    // Clients that stop reading take two places, or two of three pages.
+    // Two clients stop reading. Their requests hold all of two places, or two of three pages.
     std::vector<Request> requests = {text(40, 50), text(40, 50), text(100, 30)};
     std::vector<Asked> slow = {ask(requests[0], 8), ask(requests[1], 8)};
     run();

@@ -91,7 +91,7 @@ class Client {
       Order& chosen = order->second;
       if (random_() % 40 == 0) chosen.job.cancel();
       if (random_() % 60 == 0) {
-        // In half of the cases the stream is closed; in the others only the handle is destroyed.
+        // Closes the stream in half of the cases, and otherwise only destroys the handle.
         if (random_() % 2 == 0) chosen.stream->close();
         ++counts_.closed;
         orders_.erase(order);

@@ -35,8 +35,9 @@ class Peers : public Contenders {
 
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
 
-  // Lets the calling thread run on all CPUs of the seats while it makes or runs a library's product,
-  // and restores its affinity afterwards. Threads that the library starts inherit these CPUs.
+  // Lets the calling thread run on all CPUs of the seats while it makes or runs a library's
+  // product, and restores its affinity afterwards. Threads that the library starts inherit these
+  // CPUs.
   class Turn {
    public:
     explicit Turn(const Peers& peers);
