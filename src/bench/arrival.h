@@ -31,8 +31,8 @@ struct ArrivalResult {
 // needs.
 void fit_arrival(uint32_t prompt, EngineOptions* options);
 
-// Runs the case `repetitions` times; interrupted repetitions do not count. If the model's logits
-// are not numbers, it generates nothing; then throws (kFile) with the model's name.
+// Runs the case `repetitions` times; interrupted repetitions do not count. Throws (kFile), with the
+// model's name, if the model's logits are not numbers: such a model generates nothing.
 ArrivalResult measure_arrival(Engine& engine, const std::string& model, const ArrivalCase& what,
                               uint32_t repetitions, const BenchHooks& hooks);
 

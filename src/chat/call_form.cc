@@ -194,8 +194,8 @@ class CallFormFinder {
     return true;
   }
 
-  // Finds ids that the template makes by counting calls, and writes before names. Then the last
-  // words before the two names differ only in digits.
+  // Finds ids that the template makes by counting calls and writes before names. If there are any,
+  // the last words before the two names differ only in digits.
   void find_counted_ids() {
     const size_t shared = common_ending(before_, behind_[0]);
     const auto last_word = [&](std::string_view text) {

@@ -37,8 +37,8 @@ void TurnText::end_block() {
 
 void TurnText::end(std::vector<TurnEvent>* events) {
   give(std::exchange(held_, {}), events);
-  // White space at the end is not part of reasoning. It is part of content, except in content after
-  // a block that consists only of white space.
+  // White space at the end is not part of reasoning. It is part of content, unless the content
+  // comes after a block and is only white space.
   if (kind_ == TurnEvent::Kind::kContent && (!behind_block_ || begun_)) {
     event(utf8_.push(std::exchange(spaces_, {})), events);
   }

@@ -173,8 +173,8 @@ def feed_forward(
         hidden[rows, slots] = act(rounded[rows] @ gate.T + b, rounded[rows] @ up.T + c)
     hidden = model.rounded_activations(hidden)
     out = np.zeros((len(x), downs.shape[1]))
-    # Other architectures have this tensor only beside NVFP4 weights, whose values it has already
-    # multiplied.
+    # Other architectures have this tensor only beside NVFP4 weights, which are already multiplied
+    # by it.
     own = model.config.arch == "gemma4"
     scales = model.vector(prefix + "ffn_down_exps.scale") if own else None
     weights = choice.weights if scales is None else choice.weights * scales[choice.experts]

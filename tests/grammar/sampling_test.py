@@ -108,8 +108,8 @@ class SamplingTest(unittest.TestCase):
         return alone
 
     def make_schemas(self, server):
-        """Makes schemas. Half of them have keywords of all kinds; of these, only schemas are kept
-        that some text meets and that compile in time."""
+        """Makes schemas. Half of them have keywords of all kinds. Of these, it keeps those that
+        compile in time and that some text meets."""
         source = random.Random(38)
         made = [random_schemas.make_form(source) for _ in range(SCHEMAS // 2)]
         while len(made) < SCHEMAS:

@@ -201,8 +201,7 @@ std::vector<GoldenModel> shared_kv_models() {
   return models;
 }
 
-// The numbers of shards that models are cut into: only 4 in builds where a run costs many times as
-// much.
+// The numbers of shards that models are cut into; only 4 where a run costs many times as much.
 #ifdef HEARTH_FEW_ROUNDS
 constexpr uint32_t kShardCounts[] = {4};
 #else
@@ -466,7 +465,6 @@ TEST_P(CodeGolden, CutsMoveTheLastBitsOnly) {
 
 // Some of the models have products that first gather columns of their input into another order,
 // from one shard or from all.
-// from all.
 TEST_P(CodeGolden, BitsDoNotDependOnThreadsChunksOrGroups) {
   auto bits = [&](RunOptions run) {
     run.isa = available_isas(detect_cpu_features()).back();

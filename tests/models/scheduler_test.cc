@@ -451,8 +451,7 @@ class LatentScheduler : public SchedulerTest {
 };
 
 // The prompt of a second turn contains the first one's reply. Its result is the same whether it
-// finds cached pages or computes everything. If the request says how long the first turn's prompt
-// was, it finds all pages.
+// finds cached pages or computes everything. If it gives the first prompt's length, it finds all.
 TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) {
   Request first = text(200, 80), second = text(60, 10);
   start(expanding());
@@ -470,9 +469,8 @@ TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) 
     start(expanding());
     answer(first);
     const std::vector<Result> after = answer(second);
-    // The first answer leaves 4 whole pages, of which 128 positions are expanded. With first_turn
-    // the second prompt also expands 128, and finds all 4 pages. Without it, the prompt expands 256
-    // and finds only the 128.
+    // The first answer leaves 4 whole pages, 128 positions of them expanded. With first_turn the
+    // second prompt also expands 128 and finds all 4. Without, it expands 256 and finds only 128.
     EXPECT_EQ(after.front().cached_tokens, first_turn > 0 ? 256u : 128u);
     EXPECT_EQ(alone.front().cached_tokens, 0u);
     EXPECT_EQ(tokens_of(after), tokens_of(alone));
@@ -480,8 +478,7 @@ TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) 
   }
 }
 
-// A chunk of expanded rows has at least min_expanded_chunk rows, however short the step is meant to
-// be.
+// A chunk of expanded rows has min_expanded_chunk rows or more, however short steps should be.
 TEST_F(LatentScheduler, ChunksOfExpandedRowsAreLonger) {
   SchedulerOptions options;
   options.min_chunk = 8;

@@ -221,7 +221,7 @@ class Clients:
         try:
             reply = await exchange.reader.read(100)
         except ConnectionResetError:
-            # The server closed the connection with unread bytes, which drops its reply.
+            # The server closed the connection with unread bytes, so its reply may be lost.
             reply = b""
         writer.transport.abort()
         if reply and not reply.startswith(b"HTTP/1.1 4"):
