@@ -103,7 +103,7 @@ TEST(LongContext, BitsOfExpandedLatentsDoNotDependOnThreads) {
     const Logits one = logits_of(file, options);
     options.threads = 3;
     EXPECT_TRUE(logits_of(file, options) == one);
-    // The logits after the prompt's last row and later rows are the same in smaller steps.
+    // The logits of the prompt's last row and of later rows are the same in smaller steps.
     const Logits small = logits_of(file, options, 64);
     ASSERT_GE(small.size(), 7u);
     EXPECT_TRUE(std::equal(small.end() - 7, small.end(), one.end() - 7));

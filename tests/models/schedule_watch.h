@@ -27,8 +27,7 @@ class ScheduleWatch {
   std::string count_waits(const std::vector<Scheduler::Turn>& turns);
   void forget_others(const std::vector<Scheduler::Turn>& turns);
 
-  // The turns that each other sequence of the same phase has had while a sequence waits, by waiting
-  // sequence.
+  // The turns that other sequences of its phase have had while a sequence waits, by the one that
   // waits.
   std::map<Key, std::map<Key, int>> waiting_;
   uint64_t held_up_ = 0, waits_ = 0;

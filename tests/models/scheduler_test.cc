@@ -451,7 +451,7 @@ class LatentScheduler : public SchedulerTest {
 };
 
 // The prompt of a second turn contains the first one's reply. Its result is the same whether it
-// finds cached pages or computes everything. If it gives the first prompt's length, it finds all.
+// finds cached pages or computes everything. If the request gives first_turn, it finds all.
 TEST_F(LatentScheduler, AConversationFindsThePagesOfItsTurnsAndGetsTheSameBits) {
   Request first = text(200, 80), second = text(60, 10);
   start(expanding());

@@ -194,8 +194,8 @@ TEST_F(StreamPlanTest, PagesThatTheHostCopiesWaitForNoExperts) {
   const PassText text{tokens, 0, pages, {}};
   AllWanted watch;
   pass.run({&text, 1}, watch);
-  // Each layer submits a list for attention, eight for batches of experts on each of two shards,
-  // and one for the rest of the layer.
+  // Each layer but the last submits a list for attention, eight for batches of experts on each of
+  // two shards, and one for the rest of the layer.
   const std::string layer = std::string(18, 's') + 'r';
   EXPECT_EQ(gpu->notes(), layer + layer + layer + layer + "sr");
 }
