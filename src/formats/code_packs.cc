@@ -24,7 +24,7 @@ uint32_t pack_group(const StoredCodes& of) {
 
 bool has_zeros(const StoredCodes& of) { return of.zero_order != ZeroOrder::kNone; }
 
-// Returns whether two matrices have the same format, so that one packed tensor can have both.
+// Returns whether two matrices have the same format, so that one packed tensor can hold both.
 bool alike(const StoredCodes& a, const StoredCodes& b) {
   return a.bits == b.bits && a.value == b.value && a.scale == b.scale && a.group == b.group &&
          a.k == b.k;

@@ -312,8 +312,8 @@ TEST(CodePacks, ScalesThatAreNone) {
   EXPECT_FALSE(good(kE2M1, ScaleForm::kE8M0, 0xff));
 }
 
-// Checks the file ranges that are released once rows are packed: only those rows' own bytes where
-// rows are contiguous, else those of the whole matrix.
+// Checks the file ranges that are released once rows are packed: only those rows' own bytes if rows
+// are contiguous, else those of the whole matrix.
 TEST(CodePacks, PlacesInFiles) {
   const CodeMatrix along(64, 32, 4, kAlongRows, kInteger, ScaleForm::kF16),
       down(64, 32, 4, kAlongColumns, kInteger, ScaleForm::kF16);

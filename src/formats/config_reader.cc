@@ -27,7 +27,7 @@ boost::json::value read_document(const MappedFile& file, uint64_t max_bytes) {
   }
 }
 
-// Returns null where the key is missing or its value is null.
+// Returns null if the key is missing or its value is null.
 const boost::json::value* find_in(const boost::json::object& object, std::string_view key) {
   const boost::json::value* value = object.if_contains({key.data(), key.size()});
   return value == nullptr || value->is_null() ? nullptr : value;

@@ -25,16 +25,16 @@ class ConfigReader {
       : object_(object), file_(file), path_(std::move(path)) {}
 
   const std::string& file() const { return file_; }
-  // Returns the value, or null where it is missing.
+  // Returns the value, or null if it is missing.
   const boost::json::value* find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
 
-  // Returns a whole number from `least` to `most`; none where the key is missing.
+  // Returns a whole number from `least` to `most`; none if the key is missing.
   std::optional<uint32_t> count(std::string_view key, uint32_t most, uint32_t least = 1) const;
   uint32_t count_or(std::string_view key, uint32_t otherwise, uint32_t most,
                     uint32_t least = 1) const;
   uint32_t need_count(std::string_view key, uint32_t most, uint32_t least = 1) const;
-  // Returns a number above zero that a float can hold; none where the key is missing.
+  // Returns a number above zero that a float can hold; none if the key is missing.
   std::optional<double> real(std::string_view key) const;
   double real_or(std::string_view key, double otherwise) const;
   std::optional<bool> flag(std::string_view key) const;

@@ -35,8 +35,8 @@ struct GuardedRanges {
 // Returns the one list of the process: a signal handler can reach only globals.
 GuardedRanges& ranges();
 
-// Maps zeros from `address` to the end of the guarded range that contains it. Returns false where
-// no range contains the address, or mapping fails.
+// Maps zeros from `address` to the end of the guarded range that contains it. Returns false if no
+// range contains the address, or mapping fails.
 bool mend(uintptr_t address) {
   const size_t page = ranges().page;
   GuardedRange* range = ranges().first.load();
@@ -60,8 +60,8 @@ void handle_bus(int signal, siginfo_t* info, void*) {
       info->si_code == BUS_ADRERR && mend(reinterpret_cast<uintptr_t>(info->si_addr));
   if (!mended) {
     sigaction(signal, &ranges().before, nullptr);
-    // A fault is raised again when the handler returns and the access is repeated; a signal that
-    // another process sent is not, so it is raised here.
+    // A fault is raised again when the handler returns and the access is repeated. A signal that
+    // another process sent would not come again, so it is raised here.
     if (info->si_code <= 0) raise(signal);
   }
   errno = error;
@@ -74,7 +74,7 @@ GuardedRanges* start_guarding() {
 }
 
 GuardedRanges& ranges() {
-  // Is never destroyed: threads may read while the process ends.
+  // The list is never destroyed, since threads may read files while the process ends.
   static GuardedRanges* const all = start_guarding();
   return *all;
 }

@@ -5,9 +5,9 @@
 // tensors are those of all parts.
 //
 // A file is hostile until proven otherwise: these functions check all of it but the tensors'
-// contents, and throw hearth::Error (kFile) with the file, the field, and the remedy. Checked are
-// sizes and offsets (inside the file, aligned, not overlapping), types, counts, names that stand
-// twice, the parts of a split model against each other.
+// contents, and throw hearth::Error (kFile) with the file, the field, and the remedy. They check
+// sizes and offsets (inside the file, aligned, not overlapping), types and counts. They also check
+// that no name stands twice, and that the parts of a split model fit each other.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,9 @@ namespace hearth {
 
 ModelSource open_gguf(const std::string& path, UnknownTypes unknown = UnknownTypes::kRefuse);
 
-// Parses bytes in memory. With a span, they must outlive the source; a moved vector is kept by it.
-// `name` is for messages. Where the bytes begin at a multiple of 8, so does the data of tensors.
+// Parses bytes in memory. The bytes of a span must outlive the source; a moved vector is kept by
+// the source. `name` is for messages. If the bytes begin at a multiple of 8, so does the data of
+// each tensor.
 ModelSource parse_gguf(std::span<const std::byte> bytes, std::string name,
                        UnknownTypes unknown = UnknownTypes::kRefuse);
 ModelSource parse_gguf(std::vector<std::byte>&& bytes, std::string name,

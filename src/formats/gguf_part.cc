@@ -184,8 +184,8 @@ uint64_t read_alignment(const GgufCursor& cursor, const Metadata& metadata) {
   return alignment;
 }
 
-// Throws for a Q2_0 tensor with too few bytes: it may be of another format's Q2_0 rather than
-// damaged. Does nothing for other types.
+// Throws for a Q2_0 tensor with too few bytes: its type may be another program's Q2_0, and the file
+// undamaged. Does nothing for other types.
 void refuse_other_q2_0(const GgufCursor& cursor, const SourceTensor& tensor) {
   if (!tensor.type_known || tensor.dtype != DType::kQ2_0) return;
   cursor.fail_at(

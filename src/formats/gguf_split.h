@@ -12,11 +12,11 @@
 
 namespace hearth {
 
-// Returns the number of parts of the model that file `name` belongs to, by its metadata: 1 where it
-// is not split.
+// Returns the number of parts of the model that file `name` belongs to, by its metadata: 1 if it is
+// not split.
 uint32_t gguf_part_count(const Metadata& metadata, const std::string& name);
 
-// Returns the path of part `index` (from 0) of `count`, given the path of the first. Throws where
+// Returns the path of part `index` (from 0) of `count`, given the path of the first. Throws if
 // `first` does not end as a first part's name does.
 std::string gguf_part_path(const std::string& first, uint32_t index, uint32_t count);
 

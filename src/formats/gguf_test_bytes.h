@@ -71,8 +71,7 @@ class TestFolder {
   std::string path_;
 };
 
-// Returns the message of the hearth::Error of kind kFile that `act` throws; "" where it throws
-// none.
+// Returns the message of the hearth::Error of kind kFile that `act` throws; "" if it throws none.
 template <typename Act>
 std::string file_error(Act act) {
   try {

@@ -198,8 +198,9 @@ void read_unigram(const ModelSource& file, Vocab& vocab) {
       metadata.get<bool>("tokenizer.ggml.remove_extra_whitespaces").value_or(true);
 }
 
-// Sets the separator between the two texts of a pair: [SEP] of a WordPiece vocabulary; else EOS,
-// twice as RoBERTa has it, unless the file says that no separator is added.
+// Sets the ids between the two texts of a pair. A WordPiece vocabulary has one [SEP] there (its
+// EOS). Others have EOS and then a separator, for which RoBERTa takes EOS again; only EOS if the
+// file says that no separator is added.
 void read_between(const ModelSource& file, Vocab& vocab) {
   if (vocab.eos == Vocab::kNone) return;
   vocab.between = {vocab.eos};

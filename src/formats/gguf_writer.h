@@ -1,9 +1,8 @@
-// Writes GGUF files (version 3, little endian).
-// Metadata and tensors come out in the order they were added; setting a key again replaces its
-// value in place. `general.alignment`, where set, is honoured. Tensor data is copied when added.
-// ModelSource reads what is written, save for what the caller sets wrongly on purpose
-// (metadata values are not judged). Errors: save() throws kFile; a tensor whose bytes do not fit
-// its dimensions is a bug of the caller and checked.
+// Writes GGUF files (version 3, little endian). Metadata and tensors come out in the order they
+// were added; setting a key again replaces its value in place. `general.alignment`, where set, is
+// honoured. Tensor data is copied when added. ModelSource reads the files, unless the caller sets
+// something wrong on purpose: metadata values are not checked. Errors: save() throws kFile. A
+// tensor whose bytes do not fit its dimensions is a bug of the caller, on which a check fails.
 #pragma once
 
 #include <cstddef>

@@ -61,8 +61,8 @@ int64_t whole_number(std::string_view type, std::span<const std::byte> data, uin
   return number;
 }
 
-// Returns the columns sorted by group, in ascending order within each; null where a group has not
-// the size that `group` and `k` call for.
+// Returns the columns sorted by group, in ascending order within each; null if a group has another
+// size than `group` and `k` call for.
 ColumnOrder columns_by_group(const StoredCodes& codes) {
   std::vector<uint64_t> next(codes.groups + 1, 0);
   for (uint64_t c = 0; c < codes.k; ++c) ++next[codes.group_of(c) + 1];
@@ -134,7 +134,7 @@ class LinearMaker {
     stored_.fail_tensor(of.name, "is {} instead of the {} that its Linear needs",
                         fmt::join(of.shape, " x "), fmt::join(wanted, " x "));
   }
-  // Checks the number of dimensions: 2, or for tensors of blocks more, at most `most`.
+  // Checks the number of dimensions: 2, or up to `most` for tensors of blocks.
   void check_dims(size_t dims, size_t most) const {
     const size_t has = tensor_.shape.size();
     if (has >= dims && has <= most && tensor_.elements > 0) return;
@@ -142,7 +142,7 @@ class LinearMaker {
                         fmt::join(tensor_.shape, " x "));
   }
 
-  // Begins the description of a tensor's codes, named `name`, in this layout. Throws where
+  // Begins the description of a tensor's codes, named `name`, in this layout. Throws if
   // quantization_config lists no weights of the layout.
   void begin(HfLayout layout, const char* name) {
     codes().name = name;
@@ -328,8 +328,8 @@ class LinearMaker {
     set_zeros(zeros, order, {codes().groups, rows / per});
     settle_zeros();
   }
-  // Drops zeros that are all the middle of the codes, as symmetric Linears store them, since packs
-  // need none; and notes zeros of 256, which do not fit a byte.
+  // If all zeros are the middle of the codes, as symmetric Linears store them, drops them, since
+  // packs need none then. Also notes zeros of 256, which do not fit a byte.
   void settle_zeros() {
     const uint32_t bits = codes().bits, middle = 1u << (bits - 1);
     const auto offset = static_cast<uint32_t>(codes().zero_offset);

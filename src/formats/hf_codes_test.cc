@@ -1,5 +1,5 @@
-// Linears of other quantisers in made folders: every layout's codes, scales and zeros come back as
-// they were written, and parts that do not fit are refused.
+// Tests Linears of other quantisers in folders that the tests make. Every layout's codes, scales
+// and zeros must be read as they were written, and parts that do not fit must be refused.
 #include "formats/hf_codes.h"
 
 #include <gtest/gtest.h>
@@ -190,7 +190,7 @@ TEST(HfCodes, CompressedTensorsPacked) {
   }
 }
 
-// Columns are sorted by group, ascending within each, where every group but the last is full.
+// If every group but the last is full, columns are sorted by group, ascending within each.
 TEST(HfCodes, ColumnsInGroupsOfTheirOwn) {
   const Weights w(8, 80, 32, 4);
   std::vector<int32_t> groups(80);
@@ -252,7 +252,7 @@ TEST(HfCodes, Gptq) {
   }
 }
 
-// Zeros that are all the middle of the codes are dropped, where the configuration says symmetric.
+// Zeros that are all the middle of the codes are dropped if the configuration says symmetric.
 TEST(HfCodes, SymmetricZeros) {
   for (uint32_t bits : {4u, 8u}) {
     Weights w(24, 128, 64, bits);

@@ -3,8 +3,8 @@
 // (formats/hf_tensors.h).
 //
 // Keys get the names and the meaning that llama.cpp's converter gives them; layers of multi-token
-// prediction are not counted. For a family whose text part is described by itself, text_config is
-// read; keys that it lacks are looked up beside it.
+// prediction are not counted. If a family describes its text part in text_config, that object is
+// read; keys that it lacks are looked up in the object around it.
 //
 // Errors, in one sentence with the key: an impossible value (kFile); an architecture, a scaling of
 // RoPE, a quantisation or anything else that this program cannot run (kUnsupported).
@@ -57,8 +57,8 @@ struct HfReading {
   }
 };
 
-// Reads config.json into `metadata` and the returned numbers. An encoder's context and pooling are
-// left out: other files have a say in them (formats/hf_modules.h).
+// Reads config.json into `metadata` and the returned numbers. Does not write an encoder's context
+// and pooling into `metadata`, since other files may change them (formats/hf_modules.h).
 HfConfig read_hf_config(const ConfigReader& config, HfFamilies families, MadeMetadata& metadata);
 
 // Returns a reader of the part of config.json that describes the text model.

@@ -3,9 +3,9 @@
 // stands beside the family's model (models/) and is written with the rows of formats/hf_rows.h; the
 // readers of config.json, of tensors and of shapes go through the rows and know no family.
 //
-// Rows are read in the order in which they stand; so are the sets of rows, some of which families
-// share. Anything that fits no table, such as a rule of choosing experts, is read by the family's
-// function `read`.
+// Rows are read in the order in which they stand, and so are sets of rows. Several families may
+// share a set. Anything that fits no table, such as a rule of choosing experts, is read by the
+// family's function `read`.
 #pragma once
 
 #include <array>
@@ -119,10 +119,10 @@ struct HfKey {
   const char* to = nullptr;       // GGUF's key behind "<architecture>."; null: none
   HfValue keep = HfValue::kNone;  // the number that it is kept as
   uint32_t most = 0, least = 1;   // the range of a count
-  bool needed = false;            // a missing key is an error; else its value is:
-  std::optional<double> otherwise = std::nullopt;  // ... this, which kMust values must equal
+  bool needed = false;            // a missing key is an error, else its value is:
+  std::optional<double> otherwise = std::nullopt;  // this number; also what kMust... demands
   HfValue otherwise_of = HfValue::kNone;
-  const char* text = nullptr;  // ... this, for kChoice; the text that kMustText demands
+  const char* text = nullptr;  // or this text, for kChoice; also what kMustText demands
   std::span<const HfChoice> choices = {};
   const char* known = nullptr;       // what the message says, if not "it runs 1"
   HfValue most_of = HfValue::kNone;  // the number that takes the place of `most`
@@ -212,14 +212,14 @@ struct HfLeftOut {
 
 // RoPE's settings, which rope_scaling or rope_parameters and rope_theta of config.json state.
 struct HfRope {
-  double base = 1e4;           // the base where the file states none
+  double base = 1e4;           // the base if the file states none
   bool part_said = false;      // partial_rotary_factor is read; else it must be 1
-  double part = 1;             // the rotated share of a head where the file states none
+  double part = 1;             // the rotated share of a head if the file states none
   bool scaled_scores = false;  // a key of its own says that scores grow with the scaling
-  // The share of a head's pairs that rotate, at the whole head's frequencies, where the file has no
-  // settings at all. 0: all rotate.
+  // The share of a head's pairs that rotate, at the whole head's frequencies, if the file has no
+  // settings of RoPE. 0: all rotate.
   double proportional = 0;
-  // The key of the RoPE base of layers with a window, and their base where config.json states none.
+  // The key of the RoPE base of layers with a window, and their base if config.json states none.
   // These layers then have settings of their own and no scaling. A null key: all layers are alike.
   const char* windowed_key = nullptr;
   double windowed_base = 0;
@@ -234,7 +234,7 @@ struct HfWindows {
     kOwn,   // the family's own reader knows the kinds of layers
   };
   Kind kind = Kind::kNone;
-  uint32_t length = 0;        // the window where the file states none; 0: there is none then
+  uint32_t length = 0;        // the window if the file states none; 0: there is none then
   const char* use = nullptr;  // the flag that turns windows on, or null
   // Keys that place the windows in files that do not name layers' kinds, and the values of missing
   // keys. kAll reads the first layer with a window. kSome reads the period, whose last layer has no
@@ -253,13 +253,13 @@ struct HfFamily {
   const char* gguf;  // the architecture's name in GGUF
   bool encoder = false;
   HfSets<HfKey> keys = {};
-  HfRope rope = {};  // not used for encoders, nor are windows
+  HfRope rope = {};  // encoders use neither this nor `windows`
   HfWindows windows = {};
   HfSets<HfKey> more_keys = {};  // read after RoPE and windows
   // Reads the keys `reads`, after all rows, in ways that no row describes.
   void (*read)(const HfReading& reading) = nullptr;
   HfTexts reads = {};
-  // The beginnings of tensors' names, the longest first; a name with none of them is read, too.
+  // The beginnings of tensors' names, the longest first; a name without any of them is also read.
   // Names made from config.json alone get the first one.
   HfTexts prefixes = {"model."};
   // The beginnings of layers' names behind the prefix.
@@ -268,13 +268,13 @@ struct HfFamily {
   HfList<HfLeftOut> left_out = {};
   // The rows of each head of queries and keys are stored as two halves, which GGUF interleaves.
   bool halves = false;
-  // Norms scale by one plus the stored weight, but those of a delta rule; GGUF stores the sum, as
-  // F32.
+  // Norms, except those of a delta rule, scale by one plus the stored weight; GGUF stores the sum
+  // as F32.
   bool norms_plus_one = false;
-  // GGUF has one value head of every key head in turn; folders have those of a key head beside each
-  // other.
+  // GGUF has one value head of every key head in turn; folders have the value heads of a key head
+  // beside each other.
   bool deals_heads = false;
-  // text_config, where config.json has it, holds the keys of the text model.
+  // If config.json has text_config, that object holds the keys of the text model.
   bool text_config = false;
 };
 

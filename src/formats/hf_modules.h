@@ -17,7 +17,7 @@ namespace hearth {
 inline constexpr std::string_view kHfModules = "modules.json";
 inline constexpr std::string_view kHfLengths = "sentence_bert_config.json";
 
-// Returns the pooling step's folder inside the model's: "1_Pooling". Empty where there is none.
+// Returns the pooling step's folder inside the model's: "1_Pooling". Empty if there is none.
 std::string hf_pooling_folder(const MappedFile& modules);
 
 // Sets the pooling from `file`, the pooling step's config.json.

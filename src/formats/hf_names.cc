@@ -43,7 +43,7 @@ const HfLeftOut* left_out_as(std::string_view name, const HfFamily& family) {
 }
 
 // Takes ".weight" or ".bias" off a name, or TensorFlow's ".gamma" or ".beta" for them, and returns
-// ".weight" or ".bias"; empty where the name ends otherwise.
+// ".weight" or ".bias"; empty if the name ends otherwise.
 std::string_view take_ending(std::string_view* name) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
       {".weight", ".weight"}, {".bias", ".bias"}, {".gamma", ".weight"}, {".beta", ".bias"}};

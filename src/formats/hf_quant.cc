@@ -108,7 +108,8 @@ void read_auto_round(const ConfigReader& of, HfQuant* quant) {
   quant->varies = quant->varies || of.has("extra_config");
 }
 
-// A name of modelopt's quant_algo; where a model has several at once, each Linear has one of these.
+// A value of modelopt's key quant_algo. If a model uses several algorithms, each Linear states its
+// own.
 struct Algorithm {
   const char* name;
   HfWeights weights;
@@ -278,7 +279,7 @@ HfQuant read_method(const ConfigReader& of, const std::string& method) {
   return quant;
 }
 
-// Returns whether the pattern, in which * stands for any text, matches the whole text. Where it
+// Returns whether the pattern, in which * stands for any text, matches the whole text. If the match
 // fails after a star, the last star takes one character more.
 bool is_like(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;

@@ -3,7 +3,7 @@
 //
 // The files decide, by the names, types and shapes of a Linear's parts, whether it is quantised and
 // in which of the described ways (formats/hf_stored.h); its bits and group size are checked against
-// this description. So exclusions, whose patterns differ between quantisers, count only where the
+// this description. So exclusions, whose patterns differ between quantisers, count only if the
 // files are not at hand (formats/hf_shape.h).
 //
 // Errors: an impossible value (kFile), a quantiser or a layout that this program does not know

@@ -66,7 +66,7 @@ double proportional_part(const ConfigReader& scaling) {
   return part;
 }
 
-// Returns factors with which only the first pairs rotate, the share `part` of a head's, at the
+// Returns factors with which only the first pairs of a head rotate, a share of `part`, at the
 // frequencies of the whole head.
 std::vector<float> proportional_factors(double part, uint32_t length) {
   constexpr float kNever = 1e30f;
@@ -86,7 +86,7 @@ std::optional<ConfigReader> rope_object(const ConfigReader& config) {
   return config.object(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
 }
 
-// Returns the object with RoPE's settings. Where config.json has an object for each kind of layer,
+// Returns the object with RoPE's settings. If config.json has an object for each kind of layer,
 // returns that of full attention if layers may differ, else that of the kinds in use, which must be
 // equal.
 std::optional<ConfigReader> rope_settings(const ConfigReader& config, bool may_differ) {

@@ -3,7 +3,7 @@
 // llama3's scaling. YaRN's log multiplier is a tenth of mscale_all_dim. Both names of the settings'
 // object are read, rope_scaling and rope_parameters.
 //
-// Throws (kUnsupported) where layers have different settings and the family allows only one.
+// Throws (kUnsupported) if layers have different settings and the family allows only one.
 #pragma once
 
 #include "formats/hf_config.h"

@@ -37,7 +37,7 @@ constexpr HfKey real(Text from, const char* to, std::optional<double> otherwise 
 constexpr HfKey flag(Text from, const char* to, HfValue keep, bool otherwise) {
   return {Kind::kFlag, from, to, keep, 0, 1, false, otherwise};
 }
-// A string that stands for a number; a missing key sets nothing where `otherwise` is null.
+// A string that stands for a number; a missing key sets nothing if `otherwise` is null.
 constexpr HfKey choice(Text from, const char* to, HfValue keep, std::span<const HfChoice> choices,
                        const char* otherwise) {
   return {Kind::kChoice, from, to, keep, 0, 1, false, std::nullopt, kNone, otherwise, choices};

@@ -66,8 +66,8 @@ const MappedFile* find_file(const std::vector<MappedFile>& files, std::string_vi
   return nullptr;
 }
 
-// Takes the pooling step's config.json out of the documents, where modules.json names one: its file
-// name is the same as that of the model's own.
+// If modules.json names a pooling step, takes that step's config.json out of the documents, since
+// it has the same file name as the model's config.json.
 std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
   const MappedFile* modules = find_file(*documents, kHfModules);
   if (modules == nullptr) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<MappedFile> take_pooling(std::vector<MappedFile>* documents) {
   return pooling;
 }
 
-// Reads the quantisation from modelopt's document, where config.json has none.
+// Reads the quantisation from modelopt's document, if config.json has none.
 void read_quant_beside(const std::vector<MappedFile>& documents, HfConfig* model) {
   const MappedFile* file = find_file(documents, kHfQuantFile);
   if (file == nullptr || model->family->encoder || !model->quant.method.empty()) return;

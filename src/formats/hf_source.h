@@ -20,7 +20,7 @@
 namespace hearth {
 
 // Returns the folder of the model in this layout that `path` means: the folder itself, or that of
-// one of its files (config.json, *.safetensors, the index). Empty where it is neither.
+// one of its files (config.json, *.safetensors, the index). Empty if it is neither.
 std::string hf_folder_of(const std::string& path);
 
 // Opens a folder of one of the given families.

@@ -16,7 +16,7 @@ std::vector<uint64_t> without_ones(std::vector<uint64_t> shape) {
 }
 
 // Returns the grid of an FP8 matrix's scales, which are one for each block, for each row, or for
-// all. Dimensions of 1 are ignored. None where the shape fits no grid.
+// all. Dimensions of 1 are ignored. None if the shape fits no grid.
 std::optional<std::pair<uint64_t, uint64_t>> scale_grid(const std::vector<uint64_t>& scales,
                                                         const std::vector<uint64_t>& matrix) {
   const uint64_t rows = matrix[0], one = 1;

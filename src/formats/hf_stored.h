@@ -48,18 +48,18 @@ class HfStored {
   // Returns the index of the tensor's file.
   uint32_t part_of(const SafeTensor& tensor) const;
   std::span<const std::byte> bytes_of(const SafeTensor& tensor) const;
-  // Returns the codes of a Linear; null where it has none.
+  // Returns the codes of a Linear; null if it has none.
   const StoredCodes* codes_of(const SafeTensor& tensor) const;
   // Returns the whole matrix as it lies in its file, with its scales, which then count as used.
   SourceRun run_of(const SafeTensor& tensor);
   // Returns all matrices of a tensor of three dimensions, one above the other; they are floats.
   SourceRun stack_of(const SafeTensor& tensor) const;
-  // Marks the scales of a tensor that is not used as accounted for.
+  // Counts the scales of an unused tensor as used, so that check_parts_used() accepts them.
   void leave_scales(const SafeTensor& tensor);
-  // Checks that every part belongs to a tensor. Throws where one does not.
+  // Checks that every part belongs to a tensor. Throws if one does not.
   void check_parts_used() const;
 
-  // Returns a part of a Linear, null where it is missing, and counts it as used.
+  // Returns a part of a Linear, null if it is missing, and counts it as used.
   const SafeTensor* take(std::string_view name);
 
   template <typename... Args>

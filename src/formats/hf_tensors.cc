@@ -135,8 +135,8 @@ class Maker {
          made_.name, printable(tensor.name), tensor.type);
   }
 
-  // Adds `rows` rows from `first` on (of a bias, elements) of a tensor that must have at least
-  // `least`.
+  // Adds `rows` rows (of a bias, elements) from `first` on of a tensor that must have at least
+  // `least` rows.
   void add_rows(const SafeTensor& tensor, const std::string& name, uint64_t first, uint64_t rows,
                 uint64_t least) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
@@ -188,7 +188,7 @@ class Maker {
     }
   }
 
-  // Adds a copy of a bias whose heads' elements are stored as two halves, interleaved.
+  // Adds an interleaved copy of a bias whose heads' elements are stored as two halves.
   void add_halved_bias(const SafeTensor& tensor, const std::string& name) {
     if (!tensor.dtype || tensor.dtype == DType::kF8E4M3) return made_.add_plain(tensor, name);
     SourceTensor& made = made_.push(tensor, name, {tensor.shape[0]});

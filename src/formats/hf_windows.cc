@@ -24,8 +24,8 @@ std::optional<uint32_t> window_length(const HfReading& reading) {
   return length;
 }
 
-// Reads a family whose layers have windows all or none, from files that name layers' kinds. Without
-// a flag for windows the family gives all layers one, whatever their kinds.
+// Reads a file that names layers' kinds, for a family in which all layers have a window or none
+// has. If the family has no flag for windows and its length is stated, all layers must have one.
 void read_named(const HfReading& reading, const std::vector<bool>& sliding,
                 std::optional<uint32_t> length) {
   const HfWindows& rules = reading.model.family->windows;
@@ -48,7 +48,7 @@ void read_mixed(const HfReading& reading, std::vector<bool> sliding, uint32_t le
   reading.set("attention.sliding_window_pattern", sliding);
 }
 
-// Returns which layers have a window by the period, where kinds are not named.
+// Returns which layers have a window by the period, for files that do not name layers' kinds.
 std::vector<bool> periodic_windows(const HfReading& reading) {
   const HfWindows& rules = reading.model.family->windows;
   uint32_t period = rules.period;

@@ -1,16 +1,17 @@
 // Importance matrices as llama-imatrix writes them ("imatrix"): for each column of a model's
 // matrices the sum of the squares of the activations that it was multiplied with, over a text. An
-// error of one element of a weight moves an output by the error times the activation, so the square
-// of that error counts as much as its column's mean square where a row is quantised
+// error of one element of a weight moves an output by the error times the activation. So the square
+// of that error is weighted by its column's mean square when a row is quantised
 // (tensor/quantize_row.h).
 //
-// Two forms are read. The one of today is a GGUF file: tensors NAME.in_sum2, F32 [columns,
-// matrices], and NAME.counts, F32 [1, matrices], the tokens that each matrix of a tensor saw (a
-// tensor of experts has one for each), and metadata imatrix.datasets and imatrix.chunk_count.
-// The older one, in int32 and float32, little endian:
+// Two forms are read. The newer form is a GGUF file: tensors NAME.in_sum2, F32 [columns, matrices],
+// and NAME.counts, F32 [1, matrices], the tokens that each matrix of a tensor saw (a tensor of
+// experts has one for each), and metadata imatrix.datasets and imatrix.chunk_count. The older form
+// has int32 and float32, little endian:
 //   the number of entries; for each: bytes of the name, name, calls, number of values, sums
 //   the number of chunks, bytes of the dataset's name, that name; these may be missing
-// There the sums of experts are in proportion to the calls, however often each was used.
+// In the older form an expert's sums are in proportion to the calls, however often the expert was
+// used.
 //
 // Errors (kFile) name the file, the entry and the remedy: a form that is neither; lengths and
 // counts that leave the file or contradict each other; sums and counts that are negative, infinite
@@ -39,7 +40,7 @@ struct ImportanceEntry {
   // Returns whether the entry has a value for every column of every matrix of the tensor.
   bool fits(const SourceTensor& tensor) const;
   // Writes the weights of the columns of the matrix that contains `row` to out[dims[0]], in
-  // proportion to their mean square; the entry must fit the tensor. All are 1 where nothing was
+  // proportion to their mean square; the entry must fit the tensor. All are 1 if nothing was
   // counted, as for an expert that no token chose. A column that was always 0 gets a millionth of
   // the average, so that a block of such columns is fitted, too.
   void write_weights(const SourceTensor& tensor, uint64_t row, float* out) const;
@@ -55,10 +56,10 @@ class Importance {
   std::span<const ImportanceEntry> entries() const { return entries_; }  // sorted by name
   const ImportanceEntry* find(std::string_view tensor) const;            // or nullptr
   // Return the name of the text that the matrix was made with, and its number of chunks; empty and
-  // 0 where the file does not say.
+  // 0 if the file does not say.
   const std::string& dataset() const { return dataset_; }
   int32_t chunks() const { return chunks_; }
-  // Throws (kFile) where the file was changed since it was opened.
+  // Throws (kFile) if the file was changed since it was opened.
   void require_whole() const { file_.require_whole(); }
 
  private:

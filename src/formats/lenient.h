@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// Returns the value, none where it is missing or of another type.
+// Returns the value, none if it is missing or of another type.
 template <typename T>
 std::optional<T> lenient(const Metadata& metadata, std::string_view key) {
   try {

@@ -46,7 +46,7 @@ class Descriptor {
 }  // namespace
 
 MappedFile MappedFile::open(const std::string& path) {
-  // O_NONBLOCK: a FIFO opens without a writer; it is refused below.
+  // With O_NONBLOCK a FIFO opens without waiting for a writer; it is refused below.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail_to_open(path, errno);
   struct stat status = {};
@@ -164,7 +164,8 @@ void MappedFile::release(size_t offset, size_t length) const {
   size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   size_t end = offset + std::min(length, bytes_.size() - offset);
   size_t first = (offset + page - 1) / page * page;
-  // The rest of the last page, behind the file's end, holds nothing that someone could still need.
+  // The last page may be released as a whole, since behind the file's end it holds no bytes of the
+  // file.
   size_t last = end == bytes_.size() ? end : end / page * page;
   if (first >= last) return;
   // The mapping is private and clean, so the kernel can only drop pages or ignore the call; neither

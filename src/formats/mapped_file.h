@@ -1,9 +1,9 @@
 // A file's bytes, read only, by mmap: nothing is read before it is touched, and pages can be
 // released once they were copied. Can also be made from memory, for tests and fuzzers. Errors
 // (kFile): the path does not exist, is a folder or a device, cannot be read or is empty. Model
-// files are replaced by renaming, never rewritten in place. A file that another process truncates
-// while it is mapped reads as zeros from there on, as does one whose disk fails; after reading,
-// require_whole() throws in both cases.
+// files are replaced by renaming, never rewritten in place. If another process truncates a mapped
+// file, it reads as zeros from its new end on; pages that a failing disk cannot read are zeros,
+// too. After reading, require_whole() throws in both cases.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +34,11 @@ class MappedFile {
   const std::string& name() const { return name_; }
   // The span stays valid when the object is moved.
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Returns whether the bytes are those of a file that open(name()) opens as well.
+  // Returns whether the bytes are those of a file, which open(name()) would open again.
   bool is_mapped() const { return mapped_ && stamp_.inode != 0; }
 
-  // Throws (kFile) where the bytes that were read may differ from the file as it was at open(): it
-  // was truncated or written to, or could not be read.
+  // Throws (kFile) if the bytes that were read may differ from the file as it was at open(): it was
+  // truncated or written to, or could not be read.
   void require_whole() const;
 
   // Tells that [offset, offset + length) is not needed any more: the whole pages in it leave this
@@ -47,7 +47,7 @@ class MappedFile {
   void release(size_t offset, size_t length) const;
 
   // Returns how many of the bytes can be read without the disk: those in the page cache now, in
-  // whole pages (mincore(2)). All for bytes in memory, and where the system does not say.
+  // whole pages (mincore(2)). All for bytes in memory, and if the system does not say.
   size_t cached_bytes() const;
 
  private:

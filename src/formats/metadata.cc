@@ -53,7 +53,8 @@ std::string_view whole_string(const MetaValue& value) {
   return {reinterpret_cast<const char*>(value.payload.data()), value.payload.size()};
 }
 
-// Names the wanted type in get<T>'s messages, and the file's types that are accepted.
+// Gives the name of the wanted type for get<T>'s messages, and says which of the file's types are
+// accepted.
 template <typename T>
 struct Wanted;
 

@@ -2,16 +2,16 @@
 // source's order. Keys have the names that GGUF gives them, whatever the format. Values were
 // checked when the source was read: lengths lie inside it, bools are 0 or 1.
 //
-// get<T>(key) returns nothing where the key is missing and throws (kFile, naming file, key, what
-// was found and what was wanted) where the value is not a T:
+// get<T>(key) returns nothing if the key is missing, and throws (kFile, naming file, key, what was
+// found and what was wanted) if the value is not a T:
 //   T an integer (not bool)  any integer type of the file whose value fits
 //   T float, double          float32, float64; a float64 beyond float's range is refused
 //   T bool                   bool
 //   T std::string, std::string_view (into the file)      string
 //   T std::vector of any of these                        array of such
-// require<T>(key) throws where the key is missing, too.
-// of_layer<T>(key, layer) returns the layer's element of an array, or one value that is for all
-// layers. It throws (kFile) where an array has no element for the layer.
+// require<T>(key) also throws if the key is missing. of_layer<T>(key, layer) returns the layer's
+// element of an array, or one value that is for all layers. It throws (kFile) if an array has no
+// element for the layer.
 //
 // Lookup is by binary search over sorted keys: hash tables have worst cases that a file can aim
 // for.
@@ -55,7 +55,7 @@ std::string meta_value_text(const MetaValue& value, size_t max_elements = 6, siz
 
 class Metadata {
  public:
-  // `file` is for messages. Throws where a key stands twice.
+  // `file` is for messages. Throws if a key stands twice.
   Metadata(std::string file, std::vector<MetaEntry> entries);
 
   std::span<const MetaEntry> entries() const { return entries_; }

@@ -37,8 +37,8 @@ struct SourceFormat {
   const char* name;  // "GGUF"
   // Returns whether the source has a vocabulary; some files hold weights alone.
   bool (*has_vocabulary)(const ModelSource& source);
-  // Reads the vocabulary. Throws where there is none (kFile), or one of a kind that this program
-  // does not know (kUnsupported).
+  // Reads the vocabulary. Throws if there is none (kFile), or one of a kind that this program does
+  // not know (kUnsupported).
   Vocab (*vocabulary)(const ModelSource& source);
 };
 
@@ -57,18 +57,18 @@ class ModelSource {
   // `families`; open_model_source (models/registry.h) passes all.
   static ModelSource open(const std::string& path, HfFamilies families,
                           UnknownTypes unknown = UnknownTypes::kRefuse);
-  // Opens a source for types and shapes alone: of a folder, config.json is enough.
+  // Opens a source only for its types and shapes: a folder needs no file but config.json.
   static ModelSource open_shape(const std::string& path, HfFamilies families);
 
   // Makes a source of what a format's reader found. `files` are not empty; tensors lie in them.
-  // Throws (kFile) where two tensors have one name.
+  // Throws (kFile) if two tensors have one name.
   ModelSource(const SourceFormat& format, uint32_t version, std::vector<MappedFile> files,
               Metadata metadata, std::vector<SourceTensor> tensors, SourceExtras extras = {});
 
   // Returns the path (or name) of the first file, or of the folder.
   const std::string& name() const { return extras_.name.empty() ? files_[0].name() : extras_.name; }
   const char* format_name() const { return format_->name; }
-  // Returns the format's version in the file; 0 where the format has none.
+  // Returns the format's version in the file; 0 if the format has none.
   uint32_t format_version() const { return version_; }
   // Returns the files with tensors.
   std::span<const MappedFile> files() const { return files_; }
@@ -79,21 +79,21 @@ class ModelSource {
   // Returns sentences about tensors that the reader left out, for the log.
   std::span<const std::string> notes() const { return extras_.notes; }
 
-  // Throws (kFile) where a file or document was changed since it was opened: data read from it may
-  // be wrong.
+  // Throws (kFile) if a file or document was changed since it was opened: data read from it may be
+  // wrong.
   void require_whole() const;
 
   const Metadata& metadata() const { return metadata_; }
   bool has_vocabulary() const { return format_->has_vocabulary(*this); }
   Vocab vocabulary() const { return format_->vocabulary(*this); }
-  // Returns the Jinja template that turns a chat into a prompt; none where the source has none.
+  // Returns the Jinja template that turns a chat into a prompt; none if the source has none.
   std::optional<std::string_view> chat_template() const;
 
   // Returns the tensors in the order of the files and within each file.
   std::span<const SourceTensor> tensors() const { return tensors_; }
   // Returns the tensor, or nullptr.
   const SourceTensor* find_tensor(std::string_view name) const;
-  // Throws where the source has no such tensor.
+  // Throws if the source has no such tensor.
   const SourceTensor& require_tensor(std::string_view name) const;
   // Tells that the tensor, or these rows of it, were copied: their pages need not stay in memory.
   void release(const SourceTensor& tensor) const;

@@ -25,7 +25,7 @@ namespace hearth {
 struct SafeTensor {
   std::string name;
   std::string_view type;        // "BF16"
-  std::optional<DType> dtype;   // none where this program does not read the type
+  std::optional<DType> dtype;   // none if this program does not read the type
   std::vector<uint64_t> shape;  // the last is the length of a row, contiguous in memory
   uint64_t elements = 0;
   uint64_t offset = 0, bytes = 0;  // the place of the data in the file
@@ -34,7 +34,7 @@ struct SafeTensor {
 // Returns the file's tensors in the order of their data.
 std::vector<SafeTensor> read_safetensors(const MappedFile& file);
 
-// Returns whether bytes look like a file of this format, by the first 9.
+// Returns whether bytes look like a file of this format, judged by the first 9.
 bool looks_like_safetensors(std::span<const std::byte> bytes);
 
 }  // namespace hearth

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kFreeText = "__metadata__";
 // The depth of nesting: the header, a tensor, its shape.
 constexpr uint32_t kDepth = 3;
-// The most dimensions of a tensor: GGUF has 4.
+// The most dimensions that a tensor may have; in GGUF it has 4 at most.
 constexpr size_t kMaxDims = 8;
 
 struct FormatType {
@@ -44,8 +44,8 @@ constexpr std::array<FormatType, 21> kFormatTypes = {{{"F32", DType::kF32},
                                                       {"F4", {}},
                                                       {"F6_E2M3", {}}}};
 
-// The parser calls this for each token. It throws where the header says something else than the
-// format allows.
+// The parser calls this for each token. It throws if the header says something that the format does
+// not allow.
 class HeaderHandler {
  public:
   static constexpr size_t max_object_size = SIZE_MAX;

@@ -27,14 +27,14 @@ RowPlace place_of(const SourceTensor& tensor, uint64_t row) {
   return {&tensor.runs[row / run_rows], row % run_rows};
 }
 
-// Returns the row of the stored matrix that a row of a run is; the run is not transposed.
+// Returns which row of the stored matrix a row of a run is; the run must not be transposed.
 uint64_t stored_row(const SourceTensor& tensor, const RowPlace& at) {
   const uint64_t part = tensor.run_rows() / at.run->interleave;
   return at.run->first +
          at.run->step * (at.row % at.run->interleave * part + at.row / at.run->interleave);
 }
 
-// Returns the column of the stored matrix that a row of a transposed run is.
+// Returns which column of the stored matrix a row of a transposed run is.
 uint64_t stored_column(const RowPlace& at) { return at.run->column + at.run->step * at.row; }
 
 float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
@@ -72,7 +72,7 @@ std::tuple<const std::byte*, uint64_t> scales_of(const SourceTensor& tensor, uin
   return {scales.data.data() + scale_column * bytes, at.run->first};
 }
 
-// Returns the first element of a row, after element k, that has another scale than k.
+// Returns the first element of a row, after element k, that has another scale than element k.
 uint64_t next_scale(const SourceRun& run, uint64_t k) {
   const uint64_t each = run.transposed ? rows_a_scale(run) : columns_a_scale(run);
   return k + each - ((run.transposed ? run.first : 0) + k) % each;
@@ -127,7 +127,7 @@ void gather_column(const SourceTensor& tensor, const RowPlace& at, size_t bytes,
 
 bool is_scale(float scale) { return std::isfinite(scale) && scale >= 0; }
 
-// Reads a row of FP8 as floats. Returns false where one of its scales is invalid.
+// Reads a row of FP8 as floats. Returns false if one of its scales is invalid.
 bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredMatrix& stored = at.run->stored;
   const bool across = at.run->transposed;
@@ -147,7 +147,7 @@ bool scaled_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   return good;
 }
 
-// Reads a row of codes as floats. Returns false where one of its scales is invalid.
+// Reads a row of codes as floats. Returns false if one of its scales is invalid.
 bool code_values(const SourceTensor& tensor, const RowPlace& at, float* out) {
   const StoredCodes& codes = *at.run->codes;
   if (!at.run->transposed) return codes.values(stored_row(tensor, at), out);
@@ -182,7 +182,7 @@ void deal_columns(const DealtColumns& dealt, size_t element_bytes, std::byte* ro
   }
 }
 
-// Reads a row of any type as floats, in the stored order. Returns false where a scale is invalid.
+// Reads a row of any type as floats, in the stored order. Returns false if a scale is invalid.
 bool stored_values(const SourceTensor& tensor, uint64_t row, float* out) {
   if (tensor.runs.empty()) {
     const std::byte* data = tensor.data.data() + row * (tensor.data.size() / tensor.rows());
@@ -222,7 +222,7 @@ class RowWeights {
   RowWeights(const SourceTensor& tensor, const ImportanceEntry* importance, float* scratch)
       : tensor_(tensor), importance_(importance), scratch_(scratch) {}
 
-  // Returns the weights for a row; null where all columns weigh the same.
+  // Returns the weights for a row; null if all columns weigh the same.
   const float* of(uint64_t row) {
     if (importance_ == nullptr) return nullptr;
     const uint64_t matrix = row / tensor_.matrix_rows();

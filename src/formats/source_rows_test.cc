@@ -211,8 +211,7 @@ TEST(SourceRows, AScaleForEachRow) {
   expect_rows(columns, store, [](uint64_t row, uint64_t c) { return std::pair(7 + c, row); });
 }
 
-// Columns of two groups with three runs each; scales move along where runs are whole blocks of
-// them.
+// Columns of two groups with three runs each; scales move along if runs are whole blocks of scales.
 TEST(SourceRows, ColumnsAreDealt) {
   for (uint32_t length : {128u, 20u}) {
     for (DType type : {DType::kF32, DType::kBF16, DType::kF8E4M3}) {

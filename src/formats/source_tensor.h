@@ -29,12 +29,12 @@ struct StoredMatrix {
 struct SourceRun {
   StoredMatrix stored;
   // Scales of a `stored` that is kF8E4M3: F32, BF16 or F16. Along the rows there is one scale for
-  // all, one for each row or one for every 128 from the first on; along the columns likewise. Where
-  // each row has one, or all share one, k is 1.
+  // all, one for each row or one for every 128 from the first on; along the columns likewise. If
+  // each row has one scale, or all rows share one, k is 1.
   StoredMatrix scales;
-  // The codes, where the matrix is stored in a layout of another quantiser; then `stored` and
-  // `scales` have only the file and the offset, and the rows and columns below are those of the
-  // codes. The source owns it. All runs of a tensor have codes of the same bits, or none has any.
+  // The codes, if the matrix is stored in a layout of another quantiser. Then `stored` and `scales`
+  // have only the file and the offset, and the rows and columns below are those of the codes. The
+  // source owns the codes. All runs of a tensor have codes of the same bits, or none has any.
   const StoredCodes* codes = nullptr;
   // Row r of the run is row first + step * ((r % interleave) * (rows / interleave) + r /
   // interleave) of `stored`, or with `transposed` the elements of column column + step * r in rows
@@ -68,13 +68,13 @@ struct SourceTensor {
   // 4, none zero.
   std::vector<uint64_t> dims;
   uint64_t n_elements;
-  // Rows of row_bytes(dtype, dims[0]) one after the other; empty where there are runs. Set for an
-  // unknown type, too, where its size is known.
+  // Rows of row_bytes(dtype, dims[0]) one after the other; empty if there are runs. Also set for an
+  // unknown type, if its size is known.
   std::span<const std::byte> data;
-  uint32_t part;    // index of the file, 0 where there is one; kNoPart where it lies in none
+  uint32_t part;    // index of the file, 0 if there is one; kNoPart where it lies in none
   uint64_t offset;  // of `data`, or of the first run, in that file
-  // The runs in the order of the rows, all with the same number of rows. Empty where all rows lie
-  // in `data`; never empty for kF8E4M3.
+  // The runs in the order of the rows, all with the same number of rows. Empty if all rows lie in
+  // `data`; never empty for kF8E4M3.
   std::vector<SourceRun> runs = {};
   DealtColumns dealt = {};  // used only where there are runs
 
@@ -82,10 +82,10 @@ struct SourceTensor {
   uint64_t run_rows() const { return rows() / runs.size(); }
   // Returns the rows of each of the matrices that a tensor of three dimensions has, as experts do.
   uint64_t matrix_rows() const { return dims.size() > 1 ? dims[1] : 1; }
-  // Returns whether the runs have codes; then `dtype` is the type that rows are read as where no
-  // pack takes them.
+  // Returns whether the runs have codes; then `dtype` is the type that rows are read as if no pack
+  // takes the codes.
   bool has_codes() const { return !runs.empty() && runs[0].codes != nullptr; }
-  // Returns the bytes of the elements, without scales; 0 where the size is unknown.
+  // Returns the bytes of the elements, without scales; 0 if the size is unknown.
   uint64_t n_bytes() const { return runs.empty() ? data.size() : rows() * stored_row_bytes(); }
   // Returns the bytes of a row as it is stored; the type must be known.
   uint64_t stored_row_bytes() const {

@@ -27,8 +27,8 @@ uint32_t code_in(uint32_t word, uint32_t bits, uint64_t place) {
   return word >> (bits * place) & ((1u << bits) - 1);
 }
 
-// Returns the code of `line` in the word at index `i`, which has those of several lines, in AWQ's
-// order or with the first in the lowest bits.
+// Returns the code of `line` in the word at index `i`. The word has the codes of several lines, in
+// AWQ's order or with the first line's in the lowest bits.
 uint32_t code_at(const StoredPart& part, uint64_t i, uint32_t bits, uint64_t line, bool awq) {
   const uint64_t place = line % (kCodeWordBits / bits);
   return code_in(number_at<uint32_t>(part.data, i), bits, awq ? kAwqPlaces[place] : place);

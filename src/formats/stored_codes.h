@@ -7,11 +7,12 @@
 // Element (r, c) has the value scale(r, g) x value of its code, times `factor`, or divided by it
 // where `divided`; g is the group of column c; the value of an integer code q is q - zero(r, g).
 //
-// Nothing here allocates or throws: threads that pack call it. Whoever makes a StoredCodes has
-// checked that all parts are as long as rows, k and groups call for, and group indices in range.
+// Nothing here allocates or throws: threads that pack call it. Code that makes a StoredCodes must
+// have checked that all parts are as long as rows, k and groups call for, and that group indices
+// are in range.
 //
-// Where columns do not lie in the order of their groups, packs have them sorted by group
-// (column_order); rows read as floats keep the stored order.
+// If columns do not lie in the order of their groups, packs have them sorted by group
+// (column_order). Rows that are read as floats keep the stored order.
 #pragma once
 
 #include <cstddef>
@@ -73,10 +74,10 @@ struct StoredCodes {
   StoredPart zeros = {};
   int32_t zero_offset = 0;  // is added to stored zeros
   bool wide_zeros = false;  // some zero is 256, which does not fit a byte
-  // I32 [k], the group of each column; empty where column c is in group c / group.
+  // I32 [k], the group of each column; empty if column c is in group c / group.
   StoredPart column_groups = {};
-  // The columns sorted by group, where each group but the last has `group` columns; null where they
-  // are stored in that order, or groups have other sizes.
+  // The columns sorted by group, if each group but the last has `group` columns. Null if they are
+  // stored in that order, or if groups have other sizes.
   ColumnOrder column_order = {};
   float factor = 1;
   bool divided = false;
@@ -85,15 +86,15 @@ struct StoredCodes {
   // Returns the bits of a scale as the file has them: f16, bf16, f32, E8M0 or E4M3.
   uint32_t scale_bits(uint64_t row, uint64_t group) const;
   float scale_value(uint64_t row, uint64_t group) const;
-  // Returns whether `value` is valid as a scale: finite, and not negative but for integer codes,
-  // since some quantisers store a negative scale there.
+  // Returns whether `value` is valid as a scale: finite and not negative. Scales of integer codes
+  // may be negative, since some quantisers store such scales.
   bool is_scale(float value) const;
   int32_t zero_of(uint64_t row, uint64_t group) const;
   // Writes the codes of columns [32 block, 32 block + 32), in the pack's order, to out[32]; 0
   // behind the last column.
   void read(uint64_t row, uint64_t block, uint8_t* out) const;
-  // Writes the values of a row to out[k], rounded once where scale x code is exact in f32, as it is
-  // but for f32 scales. Returns false where a scale is invalid (is_scale).
+  // Writes the values of a row to out[k]. Each is rounded once if scale x code is exact in f32, as
+  // for all scales except those of f32. Returns false if a scale is invalid (is_scale).
   bool values(uint64_t row, float* out) const;
   // Writes elements [first, first + count) of a column to out[count].
   bool column_values(uint64_t column, uint64_t first, uint64_t count, float* out) const;

@@ -42,7 +42,7 @@ class HfFolderWriter {
   // Sets a key of config.json; `value` is JSON.
   void set(const std::string& key, const std::string& value) { config_[key] = value; }
   void erase(const std::string& key) { config_.erase(key); }
-  // Adds a tensor to the file numbered `part`. Where there are several files, the folder gets an
+  // Adds a tensor to the file numbered `part`. If there are several files, the folder gets an
   // index.
   void add(std::string_view name, const std::vector<uint64_t>& shape, std::string_view type,
            std::span<const std::byte> bytes, size_t part = 0);

@@ -31,8 +31,8 @@ struct ModelExperts {
   uint32_t dense = 0;
 };
 
-// The sizes of layers with a recurrent state. Every `interval`th layer has attention instead; with
-// fewer layers than that, the last one.
+// The sizes of layers with a recurrent state. Every `interval`th layer has attention instead. In a
+// model with fewer layers than `interval`, the last layer has it.
 struct ModelDelta {
   uint32_t keys = 2, values = 4, length = 16, taps = 4;
   uint32_t interval = 4;

@@ -1,6 +1,6 @@
 // Reads tiktoken.model: a line for each token of byte-level BPE, with its bytes in base64, a space,
-// and its rank, which is its id. Two neighbours merge where their joined bytes are a token, the
-// lowest rank first. The file has no special tokens.
+// and its rank, which is its id. Two neighbours merge if their joined bytes are a token; the pair
+// with the lowest rank merges first. The file has no special tokens.
 //
 // Errors (kFile) name the file and the line: invalid base64, no rank, a rank or bytes that stand
 // twice, a rank beyond the vocabulary; ranks with gaps; a byte without a token.

@@ -205,8 +205,8 @@ class TokenizerReader {
     drop_repeated_merges();
   }
 
-  // Drops merge rules for two tokens that a later rule repeats: in tokenizer.json the last one
-  // counts, but in a Vocab the first.
+  // If several merge rules are for the same two tokens, keeps only the last one: in tokenizer.json
+  // the last one counts, but in a Vocab the first.
   void drop_repeated_merges() {
     std::vector<MergeRule> sorted = vocab_.merges;
     std::ranges::sort(sorted, [](const MergeRule& a, const MergeRule& b) {

@@ -80,7 +80,7 @@ struct Vocab {
   bool remove_extra_whitespaces = false;  // kUnigram
   bool lowercase = true;                  // kWordPiece
   bool strip_accents = true;              // kWordPiece
-  // Ids put before and behind a text where BOS and EOS are to be added; empty: BOS and EOS alone.
+  // Ids put before and behind a text if BOS and EOS are to be added; empty: BOS and EOS alone.
   std::vector<int32_t> before, behind;
   // Ids put between the two texts of a pair that an encoder reads.
   std::vector<int32_t> between;
@@ -116,8 +116,8 @@ void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends = {});
 // Returns the rule of the special token, or nullptr.
 const AddedRule* find_added_rule(const Vocab& vocab, int32_t id);
 
-// Throws (kFile, naming the field) where sizes do not fit the number of tokens, an id lies outside
-// the vocabulary or a score is not a number. Each kind's encoder checks the rest.
+// Throws (kFile, naming the field) if sizes do not fit the number of tokens, an id lies outside the
+// vocabulary or a score is not a number. Each kind's encoder checks the rest.
 void check_vocab(const Vocab& vocab);
 
 }  // namespace hearth

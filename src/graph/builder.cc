@@ -88,7 +88,7 @@ void GraphBuilder::no_barrier() { graph_.nodes.back().barrier_after = false; }
 void GraphBuilder::meet_after() {
   GraphNode& node = graph_.nodes.back();
   HEARTH_CHECK(node.mode == Mode::kReduce && node.barrier_after, "a reduce may meet after it");
-  if (node.sync == Sync::kNone) return;  // in lockstep every barrier is one of all groups
+  if (node.sync == Sync::kNone) return;  // in lockstep all groups wait at every barrier
   node.meets_after = true;
   ++graph_.sync_count;
   extend_cross_reads(next_node() - 1);
@@ -101,8 +101,8 @@ void GraphBuilder::extend_cross_reads(uint32_t node) {
   cross_read_.clear();
 }
 
-// Counts lifetimes in barriers, not in nodes: nodes of a group with no barrier between them may run
-// at once, so they share one time.
+// Counts lifetimes in barriers, not in nodes. Nodes of a group with no barrier between them may run
+// at once, so they count as one point in time.
 void GraphBuilder::place_values() {
   std::vector<uint32_t> time(graph_.nodes.size());
   uint32_t now = 0;

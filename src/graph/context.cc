@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-// Returns a member's own local shard, then the local shards where no member of the group stands.
+// Returns the local shards whose tasks a member claims: its own, then those on which no member of
+// the group stands.
 std::vector<uint32_t> local_shards_of(const Plan& plan, const PlanGroup& group, uint32_t member) {
   uint32_t local_shards = group.share.shard_end - group.share.shard_begin;
   std::vector<bool> inhabited(local_shards, false);

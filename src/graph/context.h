@@ -50,7 +50,7 @@ class ExecutionContext {
     if (rows == RowSet::kChoices) return step_.rows() * graph_->chosen;
     return rows == RowSet::kOne ? 1 : first_pages_.back();
   }
-  // Returns the number of an item's first page in values of RowSet::kPages. The pages of one item
+  // Returns which row of a RowSet::kPages value is an item's first page. The pages of one item
   // follow those of the item before.
   uint32_t first_page(const StepItem& item) const {
     return first_pages_[static_cast<size_t>(&item - step_.items.data())];
@@ -66,17 +66,16 @@ class ExecutionContext {
   float* f32(ValueId id) const { return buffer(id, ActFormat::kF32).f32; }
   size_t f32_stride(ValueId id) const { return buffer(id, ActFormat::kF32).row_stride; }
 
-  // Claims the next index in [0, count) of a counter in this run; returns `count` where none is
-  // left.
+  // Claims the next index in [0, count) of a counter in this run; returns `count` if none is left.
   uint32_t claim(uint32_t counter, uint32_t count) { return counters_[counter]->next(run_, count); }
-  // Claims several indices on end of a counter that `takers` threads share
+  // Claims several consecutive indices of a counter that `takers` threads share
   // (ChunkCounter::next_several).
   ChunkClaim claim_several(uint32_t counter, uint32_t count, uint32_t takers) {
     return counters_[counter]->next_several(run_, count, takers);
   }
 
-  // post() and wait_for() are for use within an op: post() posts that something is done in this
-  // run, and wait_for() waits until it is posted.
+  // Threads of an op tell each other by flags how far they are: post() posts a flag for this run,
+  // and wait_for() waits until the flag is posted.
   void post(uint32_t flag) { flags_[flag]->post(run_); }
   // Adds `count` arrivals to a flag, for work that several threads do. The thread that brings the
   // sum to `expected` posts the flag.
@@ -102,7 +101,7 @@ class ExecutionContext {
   Flag& flag_from(uint32_t from, uint32_t place) {
     return *stations_[station_of_worker_[place]][from];
   }
-  // Return the flags by which group `from` tells all other groups, or group 0 alone.
+  // Return the flags by which group `from` tells all other groups, or only group 0, how far it is.
   std::span<Flag* const> flags_posted(uint32_t from) const { return flags_posted_[from]; }
   std::span<Flag* const> flags_posted_serial(uint32_t from) const {
     return flags_posted_serial_[from];
@@ -130,9 +129,9 @@ class ExecutionContext {
   std::vector<std::vector<Flag*>> flags_posted_, flags_posted_serial_;  // by group that posts
 };
 
-// The contexts of one run: all groups read the same one, or each group reads its own. Contexts of
-// single groups are over equal graphs and the same memory, so they have equal contents; each lies
-// on its group's node. begin() must be called on each.
+// The contexts of one run: one that all groups read, or one for each group. The contexts of the
+// groups have equal graphs and the same memory, so their contents are equal; each lies on its
+// group's node. begin() must be called on each.
 class RunContexts {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): one context is all groups'

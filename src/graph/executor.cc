@@ -5,8 +5,9 @@
 namespace hearth {
 namespace {
 
-// Tells the groups that wait for this one at a cross-group point, and waits for the groups that
-// this one reads. The group's own barrier before the node completed all of its earlier work.
+// Tells the groups that wait for this group that it has reached the cross-group point, and waits
+// for the groups whose values it reads. The group's own barrier before the node ensures that its
+// earlier work is complete.
 void meet(ExecutionContext& context, Sync sync, uint32_t index, const Worker& worker) noexcept {
   uint32_t groups = context.graph().plan.group_count();
   uint32_t epoch = context.sync_base() + index;
@@ -69,9 +70,9 @@ bool Executor::run_nodes(const RunContexts& contexts, uint32_t begin, uint32_t e
 }
 
 // Runs one member through its nodes. One thread decides for all whether the run is abandoned: at
-// the first node of a layer it sets stop_at to the first node of the next layer. No member can be
-// there yet, and all see stop_at in time: within a layer every member meets that thread, in its
-// group's barriers and at the reduces.
+// the first node of a layer it sets stop_at to the first node of the next layer. No member can have
+// reached that node yet, and all see stop_at in time: within a layer every member meets that
+// thread, in its group's barriers and at the reduces.
 void Executor::run_member(Run& run, uint32_t member) noexcept {
   const Worker worker = workers_[member];
   ExecutionContext& context = run.contexts.of(worker.group);

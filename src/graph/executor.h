@@ -1,8 +1,8 @@
-// The executor lets every member of a plan's groups run the nodes of its group in order; the others
-// of the team rest. Groups meet only where a node's mode says so (bundle.h); between such points
+// The executor lets every member of a plan's groups run the nodes of its group in order; the team's
+// other members rest. Groups meet only where a node's mode says so (bundle.h); between such points
 // each group runs by itself (ArcLight's asynchronous subgraphs, section 3.4), with its own barrier.
-// A plan in lockstep has one barrier of all groups after every node instead, also where only group
-// 0 worked on it.
+// In a plan in lockstep all groups wait at one barrier after every node instead, even if only group
+// 0 worked on the node.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // Says which rows of a prompt are expanded (graph/ops/latent.h), in models that have latents (MLA).
-// These are its first positions, a multiple of `step`, so that `tail` or more stay absorbed:
+// These are the rows of its first positions. Their number is a multiple of `step`, and leaves
+// `tail` or more rows absorbed:
 //
 //   expanded = floor((prompt - tail) / step) step, at least 0
 //

@@ -1,6 +1,6 @@
 // The work of ops in a step, to be compared with the limits of the machine. Each op reports the
 // work of each of its instances, from the graph and the step's sizes alone. The profile of a run,
-// the bench and the cost model (cost/cost_model.h) walk a graph and add it up.
+// the bench and the cost model (cost/cost_model.h) walk a graph and add up the work of its ops.
 //
 // Bytes are those of packed weights and of the KV cache that must be read from memory, each counted
 // once however many tasks read it again from a cache. Operations are the multiplications and the
@@ -26,7 +26,7 @@ struct StepItem;
 // The sizes of a step that an op's work depends on. Such a step need not ever run.
 struct StepSizes {
   const Graph& graph;
-  std::span<const StepItem> items;  // their pages are not looked at
+  std::span<const StepItem> items;  // their pages are not read
   uint32_t rows = 0, outputs = 0, logit_rows = 0;
   KvType kv_type = KvType::kF16;
   ArithmeticUnitSet units;  // those that the kernels use
@@ -58,11 +58,11 @@ struct OpLoad {
   std::vector<Reads> reads;
   std::array<uint64_t, kArithmeticUnits> operations{};  // by arithmetic unit
   uint64_t attention_operations = 0;                    // those of `operations` that attention does
-  // Bytes of the weights that are read, as they stand in the model's source.
+  // Bytes that the weights which the op reads have in the model's source.
   double source_bytes = 0;
 
-  // The load of the busiest shard over the mean load of all shards, for ops whose busiest shard
-  // differs from step to step (experts). The other members are then those of the mean.
+  // The load of the busiest shard divided by the mean load of all shards, for ops whose busiest
+  // shard differs from step to step (experts). The other members then describe the mean load.
   double stretch = 1;
 
   // Bytes of activations, which lie on the group's first node. each_bytes: read by the threads of

@@ -49,8 +49,9 @@ void Profile::begin_run(const ExecutionContext& context, uint32_t begin) {
   start_ = ProfileLaps::Clock::now();
 }
 
-// Counts the work of nodes that were done, since a run may have ended before its last node. Group 0
-// works on every node, serial or not, so its first member's calls say which.
+// Counts only the work of nodes that have run, since a run may have ended before its last node.
+// Group 0 works on every node, serial or not, so its first member's calls tell which nodes have
+// run.
 void Profile::end_run(const ExecutionContext& context) {
   wall_ += ProfileLaps::Clock::now() - start_;
   const uint32_t first = graph_.plan.groups[0].members[0];

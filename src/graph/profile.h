@@ -44,7 +44,7 @@ struct ProfileSummary {
   uint32_t threads = 0;                  // of all groups
   double seconds = 0;                    // wall time of the runs
   std::vector<ProfileRow> rows;          // in the order in which the graph first names them
-  std::vector<ProfileTimes> by_threads;  // of each member, over all nodes; 0 where it rests
+  std::vector<ProfileTimes> by_threads;  // of each member, over all nodes; 0 if it rests
 };
 
 // The times of a member at a node, in nanoseconds, and how often it worked there.

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// Returns 0 where the divisor was not measured or is not known.
+// Returns a / b, or 0 if b was not measured or is not known.
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 double operations_of(const OpWork& work) {
@@ -44,8 +44,8 @@ OpRate rate_of(const ProfileRow& row, double wall, const MachineLimits& limits) 
   return rate;
 }
 
-// Ops follow each other, so their least times add up. The bound of all is the bound that most of
-// this time has.
+// Ops run one after the other, so their least times add up. The bound of all ops is the one that
+// limits the most of this time.
 OpRate rate_of_all(const ProfileSummary& summary, const std::vector<OpRate>& ops) {
   OpRate all;
   all.name = "all";

@@ -3,8 +3,8 @@
 // The least time that an op could take is the longer of two: its bytes at the machine's read
 // bandwidth, and its operations at the peaks of their units (Williams, Waterman and Patterson,
 // Roofline, 2009). An op's share of the limit is this least time over the time that it kept the
-// machine: working and waiting in the barrier after it, as a mean over threads. A figure without
-// its measurement is 0.
+// machine: working and waiting in the barrier after it, as a mean over threads. A figure is 0 if a
+// measurement that it needs is missing.
 #pragma once
 
 #include <array>
@@ -16,8 +16,7 @@
 
 namespace hearth {
 
-// The limits of all threads of the plan together; 0 where a limit is not known, so that none
-// applies.
+// The limits of all threads of the plan together; 0 if a limit is not known, so that none applies.
 struct MachineLimits {
   double bytes_per_second = 0;
   std::array<double, kArithmeticUnits> operations_per_second{};  // by arithmetic unit

@@ -45,7 +45,7 @@ TEST(ProfileRates, RatesOfAnOpThatReads) {
 
 TEST(ProfileRates, RatesOfAnOpThatComputesOnTwoUnits) {
   OpRate rate = profile_rates(summary(), kLimits).ops.at(1);
-  EXPECT_DOUBLE_EQ(rate.seconds, 2);  // the meeting before it is not the op's
+  EXPECT_DOUBLE_EQ(rate.seconds, 2);  // without the time of meeting before it
   EXPECT_DOUBLE_EQ(rate.share.meet, 0.05);
   EXPECT_DOUBLE_EQ(rate.imbalance, 0);
   EXPECT_DOUBLE_EQ(rate.limit_seconds, 1.5);  // 500 at 1000 and 40 at 40; 20 bytes take 0.2

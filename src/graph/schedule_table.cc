@@ -14,8 +14,9 @@ std::string name_of(const ScheduleEntry& entry) {
                      pack_kind_name(p.kind), p.outputs, p.k, p.threads, entry.max_rows);
 }
 
-// Rows of experts: numbers from kMaxExpertRows on count as kMaxExpertRows. Schedules exist for 1
-// / kFewerRows to kMoreRows times the rows that an expert has on average.
+// The numbers of rows for which an expert's product has schedules: from 1 / kFewerRows to kMoreRows
+// times the average number of an expert. Larger numbers than kMaxExpertRows count as
+// kMaxExpertRows.
 constexpr uint32_t kMaxExpertRows = 64, kFewerRows = 8, kMoreRows = 4;
 
 }  // namespace
@@ -50,8 +51,8 @@ GemmSchedule ScheduleTable::at(const ProductShape& product, uint32_t rows) const
     if (entry.product != product) continue;
     const bool enough = entry.max_rows >= rows;
     const bool best_enough = best != nullptr && best->max_rows >= rows;
-    // Takes the entry with the least bound that holds the rows, else the one with the greatest
-    // bound.
+    // Takes the entry with the smallest max_rows that is at least `rows`. If there is none, takes
+    // the entry with the largest max_rows.
     if (best == nullptr || (enough && (!best_enough || entry.max_rows < best->max_rows)) ||
         (!enough && !best_enough && entry.max_rows > best->max_rows)) {
       best = &entry;

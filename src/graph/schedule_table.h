@@ -1,8 +1,8 @@
-// ScheduleTable: how a model's products are computed (kernels/gemm/schedule.h), as plain data.
-// A product's type, sizes and threads are known when a graph is built. Its rows are known later:
-// those of a step, for which an op looks up the schedule once a run, or those of one of several
-// matrices, when that one is multiplied. Defaults set by hand apply to every product that has no
-// entry, or one with the empty schedule.
+// ScheduleTable: how a model's products are computed (kernels/gemm/schedule.h), as plain data. A
+// product's type, sizes and threads are known when a graph is built. The number of its rows is
+// known later. If it is that of the step, an op looks up the schedule once a run; if each of
+// several matrices has a number of its own, whenever it multiplies one of them. Defaults set by
+// hand apply to every product that has no entry, or an entry with the empty schedule.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct ProductUse {
   ProductShape shape;
   uint32_t segments = 1;    // of K, which may be dealt into as many parts
   bool of_outputs = false;  // its rows are a step's rows of logits, not the step's tokens
-  // The panels of a task where schedules cannot set them, as for matrices side by side; 0: they
-  // can.
+  // The panels of a task if schedules cannot set them, as for matrices side by side; 0: schedules
+  // set them.
   uint16_t task_panels = 0;
   bool operator==(const ProductUse&) const = default;
 };
@@ -30,12 +30,14 @@ struct ProductUse {
 // for experts, powers of two, since routing gives some experts many times the rows of others.
 std::vector<uint32_t> product_rows(const ProductShape& product, uint32_t step_rows);
 
-// How attention over pages is computed in decode's steps, as far as no bit depends on it.
+// How attention over pages is computed in decode steps. The settings change its speed, and no bit
+// of its results.
 struct AttendSchedule {
   static constexpr uint32_t kMaxTasks = 16;
-  // How many places a KV page is prefetched from in turn: 1, 4, or 0 for the processor's default.
+  // The number of places in a KV page from which it is prefetched in turn: 1, 4, or 0 for the
+  // processor's default.
   uint32_t places = 0;
-  // How many tasks a thread has at least, where sequences are long enough to be cut at spans: 1 to
+  // How many tasks a thread has at least, if sequences are long enough to be cut at spans: 1 to
   // kMaxTasks, or 0 for the default.
   uint32_t tasks = 0;
 

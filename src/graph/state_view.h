@@ -1,7 +1,8 @@
-// The states of sequences: a layer keeps one for all positions so far, in place of keys and values
-// (graph/ops/delta_net.h). Each shard has one region of slots, in each the states of all layers,
-// one after another. A step reads the state of an item's sequence in one slot and writes it to
-// another, or to the same. Slots are shared by layers and shards.
+// The states of sequences. A layer may keep one state for all positions of a sequence so far, in
+// place of keys and values (graph/ops/delta_net.h). Each shard has one region of slots. A slot
+// holds the states of all layers, one after another. A step reads the state of an item's sequence
+// in one slot and writes it to another, or to the same. All layers and shards use the same slot
+// numbers.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ class StateView {
   StateView(uint32_t slots, uint32_t shards, const std::vector<std::vector<size_t>>& floats);
 
   uint32_t slots() const { return slots_; }
-  // Must be called before the shards have memory.
+  // Sets the number of slots. Must be called before the shards have memory.
   void set_slots(uint32_t slots) { slots_ = slots; }
   // Return the bytes of a slot, or of all slots, on a shard; multiples of 64.
   size_t slot_bytes(uint32_t shard) const {

@@ -80,13 +80,13 @@ struct StepView {
   std::span<const uint32_t> outputs;
   uint32_t logit_rows = 0;
   std::span<const ShardLogits> logits;  // by shard
-  std::span<const uint8_t> sampled;     // [logit_rows]: 1 where tokens are sampled from the row
+  std::span<const uint8_t> sampled;     // [logit_rows]: 1 if tokens are sampled from the row
   float* hidden = nullptr;              // [outputs - logit_rows - later_rows][width]
-  // [rows]: 1 where the token is of the second type; empty: none is.
+  // [rows]: 1 if the row's token is of the second type; empty: no token is.
   std::span<const uint8_t> second = {};
 
   uint32_t later_rows = 0;
-  // The number of the output that the first row of logits belongs to, in a run of the head alone.
+  // The index among the outputs of the first row of logits, in a run that computes only the head.
   uint32_t first_logit = 0;
   const StateView* states = nullptr;  // of a model that keeps some
 
@@ -121,7 +121,7 @@ class KvView {
   uint32_t page_count(KvKind kind = KvKind::kFull) const {
     return counts_[static_cast<size_t>(kind)];
   }
-  // Must be called before the shards have memory.
+  // Sets the number of pages of a kind. Must be called before the shards have memory.
   void set_page_count(uint32_t count, KvKind kind = KvKind::kFull) {
     counts_[static_cast<size_t>(kind)] = count;
   }

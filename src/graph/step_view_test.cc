@@ -50,7 +50,7 @@ TEST(KvView, PagesShareNothingAndFillTheirShard) {
   }
 }
 
-// The heads of a page are one range of bytes, since the engine copies pages so.
+// The heads of a page are one range of bytes, since the engine copies a page as one range.
 TEST(KvView, HeadsOfAPageLieOnEnd) {
   const std::vector<KvLayer> layers = unlike_layers();
   KvView view(KvType::kQ8_0, 3, 2, layers);

@@ -1,6 +1,7 @@
-// SyncLayout says where everything lies that the threads of a run wait on or claim from: on the
-// node of the threads that do so, which then spin on lines of their own node only. Memory of shard
-// s is on the node of shard s; the plan says which shard a member stands on.
+// SyncLayout says where the flags, counters and seats lie that the threads of a run wait on or
+// claim from. They lie on the node of the threads that wait on them or claim from them, so threads
+// spin only on lines of their own node. Memory of shard s is on the node of shard s; the plan says
+// which shard a member stands on.
 //
 //   a worker's seat in its barrier        its own shard
 //   the flag by which group a tells b     every shard that a member of b stands on has one

@@ -36,7 +36,8 @@ Graph claiming_graph(const Plan& plan) {
   return std::move(builder).finish();
 }
 
-// Plans whose groups are smaller than a node, as large or larger; uneven; in lockstep.
+// Returns plans whose groups are smaller than a node, as large as one, or larger; plans with uneven
+// groups; and plans in lockstep.
 std::vector<Plan> plans() {
   std::vector<Plan> all;
   for (auto [shards, groups, members] :

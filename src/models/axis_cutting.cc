@@ -40,9 +40,10 @@ uint32_t block_granule(uint32_t heads, uint32_t columns) {
 
 // Cuts by KV head unless a finer cut makes the work of the busiest shard (busiest()) an eighth
 // less, since copies of caches take memory. With 4 query heads a KV head, 2 KV heads on 4 shards
-// are work of 6, 6, 0, 0, or 4 on each shard if cut finer; 3 KV heads on 2 shards are 12 and 6, or
-// 10 on each. 2 KV heads on 3 shards are not cut: with 3, 2 and 3 query heads the middle shard
-// would have both KV heads, and as much work as 4 query heads with one KV head.
+// are work of 6, 6, 0 and 0; a finer cut makes it 4 on each shard. 3 KV heads on 2 shards are work
+// of 12 and 6; a finer cut makes it 10 on each. 2 KV heads on 3 shards are not cut: with 3, 2 and 3
+// query heads the middle shard would have both KV heads, and as much work as 4 query heads with one
+// KV head.
 CutHeads cut_heads(uint32_t heads, uint32_t kv_heads, uint32_t columns,
                    std::span<const uint32_t> shares) {
   uint32_t group_size = heads / kv_heads;

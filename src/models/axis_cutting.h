@@ -19,8 +19,8 @@ struct CutAxis {
 
 // Returns the cuts by AxisId, in proportion to `shares` (one a shard). An axis of query heads is
 // cut by KV head. It is cut finer if that makes the busiest shard's work an eighth less. Then every
-// shard that has some of a KV head's query heads computes its keys and values and caches them. MHA
-// has nothing to cut finer.
+// shard that has some of a KV head's query heads computes its keys and values and caches them. In
+// MHA each KV head has one query head, so no cut is finer.
 std::vector<CutAxis> cut_axes(const ModelSpec& spec, std::span<const uint32_t> shares);
 
 // How the experts of a mixture lie on shards: each cut along its FFN axis, as other weights, or
@@ -30,8 +30,8 @@ const char* expert_cut_name(ExpertCut cut);  // such as "cut"
 // Returns the cut of that name, or none.
 std::optional<ExpertCut> expert_cut_named(std::string_view name);
 
-// The shard of each expert, by number. Whole experts are dealt to the shards in turn, so that
-// neighbours lie apart. Empty if every expert is cut.
+// The shard of each expert, by the expert's number. Whole experts are dealt to the shards in turn,
+// so that neighbours lie apart. Empty if every expert is cut.
 using ExpertDealing = std::vector<uint32_t>;
 // Deals the experts out in proportion to `shares`.
 ExpertDealing deal_experts(const ModelSpec& spec, std::span<const uint32_t> shares, ExpertCut cut);

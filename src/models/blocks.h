@@ -62,7 +62,8 @@ struct AttentionBlock {
   // Each query head's rows in `query` are followed by as many rows of a gate: the head's result is
   // multiplied by sigmoid(gate).
   bool gated = false;
-  // The epsilon of an RMS norm without a weight of each head's values; 0: there is no such norm.
+  // If above 0, each head's values are normed by an RMS norm without a weight and with this
+  // epsilon.
   float value_norm_eps = 0;
   // The layer whose keys and values are read; the block then has none of its own.
   std::optional<uint32_t> keys_of = {};
@@ -73,8 +74,8 @@ struct AttentionBlock {
   uint32_t group_size() const { return heads / kv_heads; }
 };
 
-// Multi-head latent attention (graph/ops/latent.h): for each position [c | k_rope] is kept in place
-// of keys and values: the latent c, and the part of the keys that RoPE turns.
+// Multi-head latent attention (graph/ops/latent.h). In place of keys and values the layer keeps [c
+// | k_rope] of each position: the latent c, and the part of the keys that RoPE turns.
 struct LatentBlock {
   uint32_t heads = 0;
   uint32_t key_length = 0, value_length = 0;  // of a head
@@ -116,7 +117,7 @@ struct ShortConvBlock {
 // Computes down(activation(gate x) * up x) or, without a gate, down(activation(up x)).
 struct FeedForwardBlock {
   Activation activation = Activation::kSilu;
-  LinearRef gate = {};  // none where nothing is gated
+  LinearRef gate = {};  // none if there is no gate
   LinearRef up = {}, down = {};
 };
 
@@ -182,9 +183,9 @@ struct PerLayerInputs {
   const SourceTensor* table = nullptr;  // a row of layers * length for every token
 };
 
-// The start of the stream: norm(scale * token's row + position's row + type's row). All but the
-// token's row may be none. Tokens have the first type, except those of a pair's second text if
-// there is a second type.
+// The start of the stream: norm(scale * token's row + position's row + type's row). All parts but
+// the token's row may be missing. Tokens have the first type, except those of a pair's second text
+// if there is a second type.
 struct EmbeddingBlock {
   WeightId token, positions, type, second_type;
   float scale = 1;

@@ -96,8 +96,8 @@ class OrderSettler {
     down.input_order = nullptr;
   }
 
-  // Settles the orders of a layer's experts. With `biased`, rows of gates and ups are not
-  // reordered, since their biases are not.
+  // Settles the orders of a layer's experts. With `biased`, rows of gates and ups keep their order,
+  // since their biases keep theirs.
   void settle_experts(const std::vector<ExpertsBlock::Expert>& experts, bool biased) {
     for (const ExpertsBlock::Expert& expert : experts) {
       gather({expert.gate, expert.up});

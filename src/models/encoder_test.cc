@@ -1,5 +1,5 @@
-// Tests the specs of encoders, and their refusals. No tensor has data, so all is settled before
-// anything is allocated.
+// Tests the specs of encoders, and their refusals. No tensor has data: specs are made, and files
+// are refused, without reading any.
 #include "models/encoder.h"
 
 #include <gtest/gtest.h>

@@ -72,8 +72,8 @@ inline constexpr HfTensor kSharedGateTensors[] = {
               table("mlp.shared_expert_gate", "ffn_gate_inp_shexp", kOne, kWidth))};
 
 // Rows for experts, as Qwen3.5 stores them (two stacked tensors a layer) and as Qwen3-Next does
-// (one tensor for each expert). Folders of either family may have either. `stacked` says which of
-// the two gets shapes; a source with config.json alone is taken to have that one.
+// (one tensor for each expert). Folders of either family may have either form. `stacked` says which
+// form gets shapes; a source with only config.json is assumed to have that form.
 constexpr auto hybrid_experts(bool stacked) {
   auto rows = std::to_array<HfTensor>(
       {expert_matrices("mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", kTwoExpertFfns,

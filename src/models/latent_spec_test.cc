@@ -39,7 +39,7 @@ TEST(LatentSpec, WeightsAndLayers) {
 }
 
 // A unit of the heads' axis is one head if a head's values are whole blocks of 32. Otherwise it is
-// the fewest heads whose values together are.
+// the fewest heads whose values together are whole blocks.
 TEST(LatentSpec, HeadsAreCutOneByOne) {
   for (auto [value, heads] : {std::pair{32u, 2u}, {20u, 0u}, {8u, 4u}}) {
     TestModel model(latent_source({.heads = 6, .value = value}));

@@ -1,5 +1,5 @@
-// Tests features of the readers of folders that no single family of this version has. The family is
-// made of Qwen3's, like multimodal models with windows in some layers.
+// Tests features of the readers of folders that no real family has all together. The test makes a
+// family from Qwen3's: a multimodal one with windows in some layers.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -44,7 +44,8 @@ struct AttentionOptions {
   Positions positions = Positions::kRope;
   QkNorms norms = QkNorms::kNone;
   Window window = Window::kAsAll;
-  // Scores are divided by the square root of this if the file has no scale; 0: a head's length.
+  // If the file has no scale of scores, they are divided by the square root of this number; 0
+  // stands for a head's length.
   double score_length = 0;
   // Every query head has a sink: attn_sinks.
   bool sinks = false;
@@ -69,8 +70,9 @@ AttentionBlock make_attention(SpecBuilder& m, uint32_t layer, const AttentionOpt
 LatentBlock make_latent_attention(SpecBuilder& m, uint32_t layer, RopeLayout rope);
 
 // Returns whether a layer of a model with states has full attention: every
-// full_attention_interval'th layer (4) or, with attention.recurrent_layers, each layer for which
-// that is false. If no layer has it, throws Error (kUnsupported) for the first one.
+// full_attention_interval'th layer (default 4) or, with attention.recurrent_layers, each layer for
+// which that key is false. If no layer has full attention, throws Error (kUnsupported) for the
+// first layer.
 bool has_full_attention(SpecBuilder& m, uint32_t layer);
 // The order of value heads in a file. kBesideEachOther: value heads of a key head are neighbours,
 // and ssm_ba holds alpha and beta. kDealt: the first value head of every key head, then the second
@@ -88,7 +90,8 @@ void append_hybrid_layer(SpecBuilder& m, uint32_t layer, DeltaFiles files,
                          const std::function<SpecBuilder::Body()>& feed_forward);
 
 // Returns whether a layer of a model with short convolutions is a convolution: its
-// attention.head_count_kv is 0. If all layers are, throws Error (kUnsupported) for the first one.
+// attention.head_count_kv is 0. If all layers are convolutions, throws Error (kUnsupported) for the
+// first one.
 bool has_short_conv(SpecBuilder& m, uint32_t layer);
 // Makes a short convolution of shortconv.in_proj (B, C and X stacked by rows), shortconv.conv and
 // shortconv.out_proj.

@@ -9,9 +9,10 @@ namespace {
 
 constexpr const char* kRoutingBias = "exp_probs_b.bias";
 
-// Returns the gating of a file that names none (0 also names none). Files of GLM-4.7-Flash lack the
-// key like those of DeepSeek-V2, and share its architecture. A bias for choosing experts
-// distinguishes them: files with such a bias and softmax have the key.
+// Returns the gating for a file whose key is missing or 0. Files of GLM-4.7-Flash (sigmoid) lack
+// the key like those of DeepSeek-V2 (softmax), and have the same architecture. A file without the
+// key is taken to use sigmoid if it has a bias for choosing experts, since files with such a bias
+// and softmax have the key.
 uint32_t unnamed_gating(const SpecBuilder& m, Gating otherwise) {
   if (otherwise == Gating::kSoftmaxOfChosen) return GgufGating::kSoftmaxOfChosen;
   bool biased = false;

@@ -106,7 +106,7 @@ void name_latents(SpecBuilder& m, uint32_t layer, AxisId heads, LatentBlock* blo
                                   .rows = block->value_length,
                                   .k = block->kv_lora_rank,
                                   .axis = heads});
-  // Some converters write attn_kv_b beside attn_k_b and attn_v_b, which hold the same.
+  // Some converters write attn_kv_b beside attn_k_b and attn_v_b, which hold the same values.
   m.says_nothing_new(name("attn_kv_b.weight"));
   block->output = m.matrix(l, {.member = "o",
                                .name = name("attn_output.weight"),

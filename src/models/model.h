@@ -40,8 +40,9 @@ class Model {
   // Packs all weights from the source that the spec was made of. The members of the team that stand
   // on a shard (`member_shards`) pack it; without any, all members do. Pages of the source are
   // released as soon as a weight is packed. Member 0 now and then calls report(done), with bytes
-  // done of spec().matrix_bytes(). Rows that several shards hold are read for each, so work may go
-  // on after the last report. Throws Error (kFile) naming a tensor whose scales are damaged.
+  // done of spec().matrix_bytes(). Rows that several shards hold are read once for each of these
+  // shards, so work may go on after the last report. Throws Error (kFile) naming a tensor whose
+  // scales are damaged.
   using Report = std::function<void(size_t)>;
   void load(const ModelSource& source, Team& team, const std::vector<uint32_t>& member_shards,
             const Report& report);

@@ -77,8 +77,8 @@ uint32_t ModelSpec::kept_window() const {
     window = std::max(window, rows->window);
     others = others || rows->window == 0;
   }
-  // A model with states gives back no pages behind windows: its sequences can only resume where a
-  // state is kept.
+  // In a model with states even layers with windows keep all pages: its sequences can only resume
+  // at a position whose state is kept.
   return others && !has_states() ? window : 0;
 }
 

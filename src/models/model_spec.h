@@ -78,7 +78,7 @@ struct WeightSpec {
   const SourceTensor* data = nullptr;
   // The index in `data` of its first row (of a matrix) or element (of a vector).
   uint32_t first = 0;
-  // Orders of columns and rows, null where they are as in the source (column_orders.h). Products
+  // Orders of columns and rows, null if they are as in the source (column_orders.h). Products
   // gather their input in input_order. Row r is row first + row_order[r] of `data`.
   ColumnOrder input_order = {}, row_order = {};
   ColumnRuns column_runs = {};
@@ -100,7 +100,7 @@ struct WeightSpec {
 // they are cut along.
 struct KeptRows {
   uint32_t key_length = 0, value_length = 0;
-  AxisId axis = 0;  // of KV heads; for latents, copied to every shard with heads, of heads
+  AxisId axis = 0;  // of KV heads; for latents, which every shard with heads has, of query heads
   bool latent = false;
   uint32_t window = 0;  // positions that a row sees, its own included; 0: all before it
 };

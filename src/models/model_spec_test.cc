@@ -1,5 +1,5 @@
-// Tests the spec of a model, and its refusals. No tensor has data, so all is settled before
-// anything is allocated.
+// Tests the spec of a model, and its refusals. No tensor has data: specs are made, and files are
+// refused, without reading any.
 #include "models/model_spec.h"
 
 #include <gtest/gtest.h>

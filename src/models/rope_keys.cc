@@ -30,7 +30,8 @@ void read_scaling(const ModelKeys& keys, RopeParams* rope) {
     rope->yarn_ext_factor = ramp;
     rope->yarn_beta_fast = keys.real_or("rope.scaling.yarn_beta_fast", 32);
     rope->yarn_beta_slow = keys.real_or("rope.scaling.yarn_beta_slow", 1);
-    // Hugging Face folders set this key. GGUF files have no such key, and their readers round.
+    // Hugging Face folders set this key. GGUF files have no such key, and their readers round to
+    // whole pairs.
     rope->yarn_whole_pairs = keys.flag_or("rope.scaling.yarn_truncate", true);
   } else if (scaling != "none" && scaling != "longrope") {
     fail(ErrorCode::kUnsupported,

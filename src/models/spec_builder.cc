@@ -250,10 +250,11 @@ Block SpecBuilder::joined(Body body, NormKind kind, const NormNames& names) {
            .after = made(names.after)}};
 }
 
-// Returns whether a tensor without a weight changes no result. Such tensors are tables of
-// frequencies of older converters, which the hyper-parameters give as well, and scales of
-// activations, for programs that quantise these as the model was calibrated. Others belong to
-// layers that are not run, which stand behind the others.
+// Returns whether a tensor that became no weight can be ignored without changing a result. These
+// are tensors of layers that are not run, which stand behind the others, and tensors marked by
+// says_nothing_new(). Older converters wrote tables of frequencies, which the hyper-parameters give
+// as well. Scales of activations are for programs that quantise activations as the model was
+// calibrated.
 bool SpecBuilder::is_harmless(std::string_view name) const {
   const uint32_t first = hyper().layers, end = first + hyper().skipped_layers;
   for (uint32_t layer = first; layer < end; ++layer) {
@@ -277,8 +278,8 @@ void SpecBuilder::check_all_used() const {
 
 static_assert(ModelMost::kWidth <= kMaxReduceWidth, "a reduce holds the widest rows");
 
-// Refuses layers with different numbers of experts, or of chosen ones: steps have memory for one
-// shape of choices.
+// Refuses layers with different numbers of experts, or of experts that a token chooses: steps have
+// memory for one shape of choices.
 void SpecBuilder::check_experts() const {
   const auto* first = spec_.first<ExpertsBlock>();
   for (uint32_t layer = 0; layer < spec_.layers.size(); ++layer) {

@@ -75,7 +75,7 @@ constexpr Key kWindowKeys[] = {
 };
 
 // YaRN's correction of the size of scores. It has an effect only in a model whose attention uses
-// YaRN. An architecture that does not read it would ignore it.
+// YaRN. If the architecture does not read the key, the file is refused.
 constexpr Key kYarnKeys[] = {{"rope.scaling.yarn_log_multiplier", Neutral::kZero}};
 
 bool is_neutral(const MetaValue& value, Neutral neutral) {

@@ -23,8 +23,8 @@ bool stays_in_codes(const ModelSpec& spec, const WeightSpec& weight) {
   return weight.data->has_codes() && !spec.policy.decode;
 }
 
-// Returns whether the policy quantises such a matrix, whatever its row length: a cut matrix of
-// floats in a layer, the token table or the head.
+// Returns whether the matrix is of a kind that the policy quantises, if its row length allows it: a
+// cut matrix of floats in a layer, the token table or the head.
 bool is_meant(const ModelSpec& spec, const WeightSpec& weight) {
   const bool cut = weight.cut == WeightCut::kRows || weight.cut == WeightCut::kColumns;
   if (!cut || stays_in_codes(spec, weight) || !is_plain(weight.dtype)) return false;

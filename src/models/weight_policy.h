@@ -18,8 +18,8 @@ namespace hearth {
 struct ModelSpec;
 struct WeightSpec;
 
-// The type of matrices of layers; none: they keep theirs. Token tables and the head get a type of
-// more bits (end_type). These keep their types:
+// WeightPolicy names the type of the matrices of layers; with none, all keep their types. Token
+// tables and the head get a type of more bits (end_type). These keep their types:
 //   quantised matrices, except codes of other quantisers if the policy decodes them
 //   matrices that every shard has a copy of: routers, projections to latents
 //   tables of positions, norms, biases
@@ -33,8 +33,8 @@ struct WeightPolicy {
   // The weights of matrices' columns for quantising, by the names of their tensors. If null, or for
   // a tensor without an entry, all columns weigh the same.
   std::shared_ptr<const Importance> importance = nullptr;
-  // Codes of other quantisers (formats/stored_codes.h) count as floats. This is for files, whose
-  // types hold no such codes.
+  // Quantises codes of other quantisers (formats/stored_codes.h) as if they were floats. This is
+  // for writing files, since no type of a file holds such codes.
   bool decode = false;
 };
 

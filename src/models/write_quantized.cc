@@ -31,7 +31,8 @@ struct WrittenTensor {
   bool is_copy() const { return type == from->dtype && from->runs.empty(); }
 };
 
-// Returns the type of a tensor that the policy does not change. `weight` is made of it, or null.
+// Returns the type of a tensor that the policy does not change. `weight` is the weight that the
+// tensor becomes, or null.
 DType left_type(const SourceTensor& tensor, const WeightSpec* weight) {
   if (weight == nullptr || !weight->is_matrix() || weight->widened) return DType::kF32;
   return tensor.has_codes() || tensor.dtype == DType::kF8E4M3 ? DType::kBF16 : tensor.dtype;

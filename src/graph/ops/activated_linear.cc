@@ -68,7 +68,7 @@ class ActivatedLinearOp : public GemmOp<ActivatedTask> {
 
  private:
   // Adds a slice's tasks. A task has the same panels of gate and of up, an even number of each. The
-  // schedule gives the number of both together.
+  // schedule's number of panels counts those of both.
   void add_tasks(TaskList<ActivatedTask>* list, size_t local_shard, const RowSlice& slice,
                  uint32_t column, const ProductShape* products, const Cutting& cutting) {
     const PackSpec& spec = parts_[0].weight->shards[slice.shard].spec;

@@ -167,7 +167,8 @@ TEST(ActivatedLinear, GivesTheTruthInTheSameBitsHoweverItIsCut) {
   }
 }
 
-// A row has the same bits in steps of any size: it is compared with the first rows of the largest.
+// A row has the same bits in steps of any size. Each step's rows are compared with the first rows
+// of the largest step.
 TEST(ActivatedLinear, ARowDoesNotDependOnItsCompany) {
   const Part a(6), b(8);
   for (const Kind& kind : kKinds) {

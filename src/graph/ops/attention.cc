@@ -287,8 +287,8 @@ class AttentionOp : public Op {
     return task.spans.begin + task.spans.size() * piece / task.pieces;
   }
 
-  // Lets one KV head's query heads attend to `spans`. If `sums` is null, these are all spans that
-  // the rows see, and the results go into the output tile. Else the spans' sums go to `sums`.
+  // Lets one KV head's query heads attend to `spans`. If `sums` is null, `spans` are all spans that
+  // the rows see, and the results go into the output tile. Else the sums of `spans` go to `sums`.
   void attend(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
               float* sums, const KvPage& after, const Worker& worker) const noexcept {
     const HeadSlice& slice = heads_[task.local_shard];
@@ -324,8 +324,8 @@ class AttentionOp : public Op {
     }
   }
 
-  // Merges `sums`, of the spans, behind the merged sums of the unit's earlier spans. After the
-  // unit's last spans the results go into the output tile.
+  // Merges `sums`, which are those of `spans`, into the merged sums of the unit's earlier spans.
+  // After the unit's last spans, writes the results into the output tile.
   void merge(ExecutionContext& context, const Task& task, uint32_t head, UnitRange spans,
              float* sums, const Worker& worker) const noexcept {
     const size_t unit = size_t{task.local_shard} * enough_ + task.unit;
@@ -349,9 +349,9 @@ class AttentionOp : public Op {
     uint32_t count;
     size_t q_offset[kMaxQueryRows], out_offset[kMaxQueryRows];
     uint32_t last[kMaxQueryRows];
-    float slope[kMaxQueryRows];  // where there are slopes
+    float slope[kMaxQueryRows];  // if the layer has slopes
     uint32_t position[kMaxQueryRows];
-    float sink[kMaxQueryRows];  // where there are sinks
+    float sink[kMaxQueryRows];  // if the layer has sinks
   };
   const float* sinks_of(const HeadRows& rows) const noexcept {
     return shape_.sinks == nullptr ? nullptr : rows.sink;

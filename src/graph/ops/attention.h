@@ -26,7 +26,7 @@ enum class Mask : uint8_t { kCausal, kBidirectional };
 // as they are.
 struct QueryTemperature {
   float growth = 0;
-  uint32_t span = 0;  // above 0 where growth is
+  uint32_t span = 0;  // above 0 if growth is
   float at(uint32_t position) const;
 };
 
@@ -56,10 +56,10 @@ struct AttentionShape {
   // Each query head's row is followed by the row of a gate: the head's result is multiplied by
   // sigmoid(gate). Keys and values then have one length.
   bool gated = false;
-  // The epsilon of an RMS norm without a weight of every value head's row; 0: there is no such
-  // norm.
+  // If above 0, every value head's row is normed by an RMS norm without a weight and with this
+  // epsilon.
   float value_norm_eps = 0;
-  // Values are what keys are before their norm and RoPE; both have one length then.
+  // Values are the keys before their norm and RoPE; both then have the same length.
   bool values_of_keys = false;
   // Whether the layer stores keys and values. If not, it has queries alone, and `layer` is the
   // layer that stored them.
@@ -88,8 +88,8 @@ constexpr bool attention_tile_fits(const AttentionShape& shape) {
 Bundle rope_and_store(GraphBuilder& builder, std::string name, const LinearOut& qkv,
                       const Bundle& angles, const AttentionShape& shape);
 
-// Returns softmax(scale Q K^T) V of every row over what the mask lets it see, in the columns and
-// format that `output` (column-cut on the axis of Q's rows) reads. `kv`: the result of
+// Returns softmax(scale Q K^T) V of every row over the positions that the mask lets it see, in the
+// columns and format that `output` (column-cut on the axis of Q's rows) reads. `kv`: the result of
 // rope_and_store(). Parallel.
 Bundle attention(GraphBuilder& builder, std::string name, const LinearOut& qkv, const Bundle& kv,
                  const AttentionShape& shape, const Weight& output);

@@ -289,7 +289,8 @@ std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint3
   return out;
 }
 
-// Expects double's results within f32's errors: 1e-5 for scores of some tens, values below 2.
+// Expects the results in double within f32's errors: 1e-5 for scores of some tens and values below
+// 2.
 void expect_true(const Layer& layer, const std::vector<uint32_t>& items) {
   uint32_t first = 0;
   for (uint32_t rows : items) {
@@ -394,7 +395,8 @@ TEST(Attention, CachedAndOfTheStepInOneGraph) {
                           shape_of(2, 48, 16, KvKept::kCached, Mask::kBidirectional)});
 }
 
-// Threads share the spans of a token in any way, if it has few heads for them.
+// If a token has few heads for the threads, they share its spans. No schedule of that changes a
+// bit.
 TEST(Attention, SpansSharedByThreads) {
   constexpr uint32_t kLast = 1309;
   const AttendSchedule all[] = {{}, {1, 1}, {4, 2}, {1, 8}, {4, AttendSchedule::kMaxTasks}};

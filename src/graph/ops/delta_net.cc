@@ -29,7 +29,7 @@ struct DeltaSlice {
   uint32_t shard;
   UnitRange heads;  // of the whole model
   uint32_t state;   // the index of the first among the shard's key heads
-  uint32_t local;   // and among the group's
+  uint32_t local;   // its index among the group's
   PartColumns query, key, value, gate, alpha, beta;
   uint32_t out_column, out_element;  // of the output's ColumnSlice
 
@@ -179,8 +179,8 @@ class DeltaRuleOp : public Op {
   }
 
  private:
-  // Returns the number of pieces that each of `heads` heads is cut into if there are few for the
-  // threads.
+  // Returns how many pieces each of `heads` heads is cut into: more than one if there are too few
+  // heads for the threads.
   uint32_t pieces_of(uint32_t heads) const noexcept {
     uint32_t pieces = 1;
     while (heads * pieces < 2 * layer_.threads && layer_.threads > 1 &&

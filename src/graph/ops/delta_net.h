@@ -26,7 +26,8 @@ namespace hearth {
 // How value heads belong to key heads, and their order. In a file the value heads of a key head are
 // neighbours, or they are dealt: the first of every key head, then the second of every key head,
 // and so on. Packed columns of the output matrix have the file's order with one exception. If heads
-// are dealt, those of each `unit` key heads come together, dealt among themselves.
+// are dealt, the value heads of each `unit` key heads lie together, and are dealt only among
+// themselves.
 struct DeltaHeads {
   uint32_t keys = 0, each = 1;  // value heads of a key head
   bool dealt = false;
@@ -47,7 +48,7 @@ struct DeltaHeads {
 // The most columns that all value heads may have together.
 inline constexpr uint32_t kMaxDeltaWidth = kOpTileBytes / 4 / sizeof(float);
 
-// Returns the floats of a key head's state.
+// Returns how many floats a key head's state has.
 size_t delta_state_floats(const DeltaHeads& heads, uint32_t length, uint32_t taps);
 
 struct DeltaShape {
@@ -63,8 +64,8 @@ struct DeltaShape {
   bool both_in_alpha;
 };
 
-// The projections, row-cut on one axis of key heads. Those over value heads have a matrix for each
-// of DeltaHeads::parts().
+// The projections, row-cut on one axis of key heads. Projections to value heads have
+// DeltaHeads::parts() matrices each.
 struct DeltaMatrices {
   LinearMatrix query, key;
   std::vector<LinearMatrix> value, gate, alpha, beta;

@@ -11,8 +11,8 @@ uint32_t panels_of(const ExpertTasks::Shape& shape, const ExpertUnits& units, ui
   return units.is_shared(unit) ? shape.shared_panels : shape.panels;
 }
 
-// Returns the panels of a task of gate and up. In a step of few rows tasks are short: tasks that a
-// thread claims on end are joined anyway.
+// Returns the panels of a task of gate and up. In a step of few rows tasks are short, since
+// consecutive tasks that a thread claims are joined.
 uint32_t step_of(const ExpertUnits& units, const ExpertTasks::Shape& shape,
                  const ExpertChoices& choices, std::span<const uint32_t> order) {
   uint64_t panels = 0;

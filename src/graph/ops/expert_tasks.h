@@ -50,20 +50,21 @@ struct ExpertTasks {
   uint32_t flag_of(uint32_t at) const {
     return static_cast<uint32_t>(uint64_t{at} * kExpertFlags / active);
   }
-  // Arrivals that complete a flag.
+  // Returns how many arrivals complete a flag.
   uint32_t arrivals(uint32_t flag) const {
     return first[begin_of(flag + 1)] - first[begin_of(flag)];
   }
 
  private:
-  // Returns the first place that a flag stands for.
+  // Returns the first of the places in `order` that a flag stands for.
   uint32_t begin_of(uint32_t flag) const {
     return static_cast<uint32_t>((uint64_t{flag} * active + kExpertFlags - 1) / kExpertFlags);
   }
 };
 
-// Returns the panels of a task of gate and up in steps of many rows, of `panels` in all. Every task
-// gathers its rows first, so tasks are as long as possible with about eight for each thread.
+// Returns how many of the `panels` panels a task of gate and up has in steps of many rows. Every
+// task gathers its rows first, so tasks are as long as they can be with about eight for each
+// thread.
 uint32_t long_task_panels(uint64_t panels, uint32_t threads);
 
 constexpr size_t task_words(uint32_t units) { return size_t{3} * units + 1; }

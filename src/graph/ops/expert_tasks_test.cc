@@ -73,7 +73,7 @@ TEST(ExpertTasks, CoverEveryPanelOfEveryRowOnce) {
       EXPECT_EQ(done.size(), expected);
       EXPECT_EQ(std::set(done.begin(), done.end()).size(), expected);
       for (uint32_t flag = 0; flag < kExpertFlags; ++flag) {
-        if (arrived[flag] == 0) continue;  // nobody waits for it
+        if (arrived[flag] == 0) continue;  // no thread waits for it
         EXPECT_EQ(arrived[flag], tasks.arrivals(flag));
       }
       EXPECT_EQ(tasks.out_tasks, (rows + 63) / 64 * 11);

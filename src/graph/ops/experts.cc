@@ -134,8 +134,8 @@ class ExpertsBuilder {
     if (of->units.shared) of->shared_products = products(layer_.shared, 1, 0);
   }
 
-  // Adds the shared expert. `pieces` are the group's partial sums of it on the shard; without any
-  // the group does not compute it.
+  // Adds the shared expert. `pieces` are the group's partial sums of this expert on the shard; if
+  // they are empty, the group does not compute it.
   void add_shared(const std::vector<Piece>& pieces, uint32_t g, ExpertShard* of,
                   PartialTree* tree) {
     if (pieces.empty()) return;

@@ -16,11 +16,11 @@
 //
 // The numerical contract: a shard's routed experts, in ascending order, are divided into segments
 // as the units of an axis are (tensor/axis_cuts.h). A row's experts within a segment are one chain
-// in ascending order, and a binary tree adds the segments that have some. A sum without any expert
-// is -0, which changes no number that it is added to. A group that is smaller than a node takes
-// whole segments, so a result does not depend on the groups that share an expert. The shared expert
-// is a sum of its own over the shards that have some of it, added after that tree (Partials::last).
-// So its threads need not know the other experts.
+// in ascending order, and a binary tree adds the segments that have an expert of the row. A sum
+// without any expert is -0, which changes no number that it is added to. A group that is smaller
+// than a node takes whole segments, so a result does not depend on the groups that share an expert.
+// The shared expert is a separate sum over the shards that hold a part of it, added after that tree
+// (Partials::last). So threads that compute it need not know the other experts.
 #pragma once
 
 #include <span>
@@ -33,15 +33,16 @@
 namespace hearth {
 
 // One expert: gate and up are cut by rows and down by columns on one axis, or all three lie whole
-// on one shard. Gate and up may share one order of columns (Weight::order), each expert its own.
-// The columns of down are in the order of the rows of gate and up.
+// on one shard. The gate and the up of one expert may share an order of columns (Weight::order),
+// which may differ between experts. The columns of down are in the order of the rows of gate and
+// up.
 struct ExpertWeights {
   const Weight *gate, *up, *down;
 };
 
 struct ExpertLayer {
   std::vector<ExpertWeights> experts;  // one type each for all gates, ups and downs
-  ExpertWeights shared = {};           // taken by every row with weight 1; null where there is none
+  ExpertWeights shared = {};           // taken by every row with weight 1; null if there is none
   RouterRule rule;
   const VectorWeight* bias = nullptr;  // added to scores for choosing alone; [experts] or null
   Activation activation = Activation::kSilu;

@@ -27,7 +27,8 @@ struct Terms {
   uint8_t steps[kMaxChosen];
   uint32_t count = 0;
   uint32_t segment = 0;  // of the last term
-  // The level of the tree at which a held sum meets the sum below it; an entry for each held sum.
+  // For each held sum, the level of the tree at which it is added to the sum that is held before
+  // it.
   uint32_t levels[kMaxSums];
   uint32_t open = 0;
 
@@ -112,7 +113,7 @@ void ExpertsOp::route_rows(const ExecutionContext& context, const ExpertChoices&
   }
 }
 
-// Tasks that a thread claimed on end are one kernel call if they can be joined.
+// Consecutive tasks that a thread claimed are one kernel call if they can be joined.
 void ExpertsOp::run_claim(const Run& run, const ChunkClaim& claimed,
                           uint32_t* bases) const noexcept {
   const ExpertShard& of = shards_[run.local_shard];
@@ -290,7 +291,7 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
   const ExpertShard& of = shards_[run.local_shard];
   const ExpertChoices& choices = run.choices;
   const uint32_t columns = panels.panels * kPanelRows;
-  // The base may lie before the tile, but its sum with the place lies inside.
+  // A unit's base may lie before the tile, but base + place lies inside.
   auto term = [&](uint32_t unit, uint32_t place) {
     return tile + size_t{uint32_t{bases[unit] + place}} * columns;
   };
@@ -323,10 +324,10 @@ void ExpertsOp::sum_rows(const Run& run, const RowRange& rows, const PanelRange&
 
 namespace {
 
-// Returns how many of d distinct experts out of n the busiest of s shards has, over the mean. The
-// number on one shard is nearly normal, with the variance of the hypergeometric distribution. The
-// numbers of all shards add up to d, which spreads them by s / (s - 1) compared with independent
-// ones.
+// If d distinct experts out of n are chosen, returns how many of them the busiest of s shards has,
+// divided by the mean of all shards. The number on one shard is nearly normal, with the variance of
+// the hypergeometric distribution. The numbers of all shards add up to d, which spreads them by s /
+// (s - 1) compared with independent ones.
 double busiest_share(double d, double n, double s) {
   if (s < 2 || n < 2 || d <= 0) return 1;
   const double mean = d / s;
@@ -348,7 +349,7 @@ std::vector<ProductUse> ExpertsOp::products() const {
   return uses;
 }
 
-// Returns the mean load for experts that are equally likely, since routing is not known before a
+// Returns the mean load if all experts are equally likely, since routing is not known before a
 // step.
 OpLoad ExpertsOp::load(const StepSizes& step) const {
   const RouterRule& rule = layer_.rule;

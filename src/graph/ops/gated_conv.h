@@ -18,8 +18,8 @@
 
 namespace hearth {
 
-// Returns the floats of a channel's state, at least 1: a layer with size 0 would count as one that
-// keeps no state.
+// Returns how many floats a channel's state has, at least 1: a layer with size 0 would count as one
+// that keeps no state.
 size_t conv_state_floats(uint32_t taps);
 
 // The projections of a short convolution, row-cut on the axis of channels.

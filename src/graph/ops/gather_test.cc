@@ -28,7 +28,8 @@ ColumnOrder shuffled_order() {
   return std::make_shared<const std::vector<uint32_t>>(std::move(order));
 }
 
-// Fills each group's value with the columns of the input that the group has of a column-cut weight.
+// Fills each group's value with the columns of the input that the group's share of a column-cut
+// weight reads.
 class TestShareOp : public Op {
  public:
   TestShareOp(std::vector<ColumnSlice> slices, ValueId to) : slices_(std::move(slices)), to_(to) {}

@@ -1,4 +1,4 @@
-// How linear ops cut a shard's panels and a step's rows into tasks, and by which schedules
+// Says how linear ops cut a shard's panels and a step's rows into tasks, and by which schedules
 // (graph/schedule_table.h). Sizes that a schedule leaves open have their defaults here.
 #pragma once
 
@@ -26,8 +26,9 @@ inline uint32_t threads_per_shard(const PlanGroup& group) {
   return std::max(1u, group.size() / std::max(1u, shards));
 }
 
-// The rows up to which products are bound by memory. Tasks are then short, so that threads end
-// together. Tasks that a thread claims on end are one kernel call, so that few streams begin.
+// The most rows with which products are bound by memory. With so few rows tasks are short, so that
+// threads end together. Consecutive tasks that a thread claims are one kernel call, so that few
+// streams begin.
 inline constexpr uint32_t kFewRows = 16;
 inline constexpr uint32_t kJoinedPanels = 64;
 
@@ -60,7 +61,7 @@ struct Cutting {
     return {spec.kind, panels * kPanelRows, k, threads};
   }
   // Returns the product of `matrices` matrices of `panels` each, side by side: heads (`experts` is
-  // 0), or the experts that a row takes of `experts` ones.
+  // 0), or those of `experts` experts that a row takes.
   ScheduledProduct side_by_side(const PackSpec& spec, uint32_t panels, uint32_t matrices,
                                 uint32_t experts, uint32_t task_panels) const {
     ProductShape shape = product(spec, panels, spec.blocks() * kBlock);
@@ -97,7 +98,8 @@ inline std::vector<ProductShape> row_products(const std::vector<const Weight*>& 
 struct PanelRange {
   uint32_t panel0, panels;
 
-  // Appends `next` if it follows the range and the sum is not too long. Returns whether it did.
+  // Appends `next` if it follows the range and both together are not too long. Returns whether it
+  // did.
   bool join(const PanelRange& next) {
     if (next.panel0 != panel0 + panels || panels + next.panels > kJoinedPanels) return false;
     panels += next.panels;
@@ -156,8 +158,8 @@ struct TaskList {
   uint32_t task_rows = kTaskRows;
   std::vector<std::vector<Task>> tasks;  // by local shard
 
-  // Applies a schedule's number of rows of a task. Over all products of the op the least number
-  // counts.
+  // Applies a schedule's number of rows of a task. If the op has several products, the smallest of
+  // their numbers counts.
   void limit_rows(const GemmSchedule& s) {
     if (s.task_rows == 0) return;
     task_rows = scheduled ? std::min<uint32_t>(task_rows, s.task_rows) : s.task_rows;
@@ -167,8 +169,8 @@ struct TaskList {
 };
 
 // Calls run(task, row, m) for each task and each range of up to task_rows rows that the calling
-// thread claims. claim(count) returns the next numbers below `count`, several on end, so that a
-// kernel's prefetches beyond its panels are of panels that its thread reads next. With few rows,
+// thread claims. claim(count) returns the next numbers below `count`, several in a row. So a kernel
+// that prefetches beyond its panels prefetches panels that its thread reads next. With few rows,
 // neighbouring tasks that can be joined (Task::join) are one call.
 template <typename Task, typename Claim, typename Run>
 void run_tasks(const std::vector<Task>& tasks, uint32_t rows, uint32_t task_rows,

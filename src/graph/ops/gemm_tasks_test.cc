@@ -30,7 +30,8 @@ std::vector<Call> calls_of(const std::vector<PanelRange>& tasks, uint32_t rows, 
 }
 
 TEST(GemmTasks, JoinsAdjacentTasksOfFewRows) {
-  // A thread of two claims 10, 7, 5, ... of 40 tasks at a time; one alone 20, 10, 5, ...
+  // One of two threads claims 10, 7, 5, ... of 40 tasks at a time; a single thread claims 20, 10,
+  // 5, ...
   std::vector<Call> calls = calls_of(panel_ranges(8, 158, 4), kFewRows, 2);
   uint32_t next = 8;
   for (const Call& call : calls) {

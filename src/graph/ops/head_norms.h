@@ -2,11 +2,11 @@
 // code, or by RMS norms, as in MiniMax-M2. Norms of each head by itself are part of
 // rope_and_store() (graph/ops/attention.h).
 //
-// A row's heads lie with all groups. So each group computes mean and sum of squared deviations of
-// every head that it has, and the groups meet. Then each group merges those of all heads, in the
-// order of the model's heads (kernels/norm/norm.h), and norms its own. The result depends on the
-// heads alone, not on how groups share them. Bytes that cross groups: 8 a head and row to each
-// other group.
+// The heads of a row are spread over all groups. So each group computes the moments (mean and sum
+// of squared deviations) of every head that it has, and the groups meet. Then each group merges the
+// moments of all heads, in the order of the model's heads (kernels/norm/norm.h), and norms its own
+// heads. The result depends only on the heads, not on how groups share them. For each row and head,
+// 8 bytes go to each other group.
 #pragma once
 
 #include <string>

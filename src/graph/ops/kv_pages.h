@@ -32,8 +32,8 @@ std::vector<HeadSlice> head_slices(const LinearOut& qkv, uint32_t group,
 
 class GroupKvPages {
  public:
-  // Makes the pages of group g. `kv`: the values of all groups, or nothing where keys and values
-  // are cached.
+  // Makes the pages of group g. `kv`: the values of all groups, or nothing if keys and values are
+  // cached.
   GroupKvPages(const Bundle& kv, uint32_t g, const std::vector<HeadSlice>& heads,
                const AttentionShape& shape);
 

@@ -7,7 +7,8 @@
 //   a  = softmax(scale (q' c + q_rope k_rope)), over positions
 //   o  = W_UV (sum of a c)
 //
-// Expanded rows make keys and values of the latents instead, a head's once for all of its rows:
+// For expanded rows the op makes each head's keys and values of the latents instead, once for many
+// rows:
 //
 //   k = [W_UK c | k_rope],  v = W_UV c
 //   o = sum of softmax(scale q k) v

@@ -184,7 +184,7 @@ class PartialLinearOp : public GemmOp<PartialTask> {
   };
 
   uint32_t segments() const override { return max_segments_; }
-  // Adds the tasks of the part that is added next.
+  // Adds the tasks of the part that the caller appends to parts_ next.
   void add_tasks(const PackSpec& spec, uint32_t local_shard, const ProductShape& product,
                  const Cutting& cutting) {
     const uint32_t default_panels = column_task_panels(spec, cutting.threads, cutting.max_rows);

@@ -42,9 +42,9 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
 // The activation function of a feed-forward layer (kernels/activation/activation.h).
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kClampedSwiglu };
 
-// Returns h = activation(gate x + bias) * (up x + bias), which is SwiGLU or GEGLU; for
-// kClampedSwiglu, SwiGLU with limits of the two. It has the format and the columns that `down`
-// reads. gate and up are row-cut and down column-cut on the same axis. Parallel.
+// Returns h = activation(gate x + bias) * (up x + bias), which is SwiGLU or GEGLU. kClampedSwiglu
+// is SwiGLU with limits on both factors. It has the format and the columns that `down` reads. gate
+// and up are row-cut and down column-cut on the same axis. Parallel.
 Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                     const LinearMatrix& gate, const LinearMatrix& up, const Weight& down,
                     Activation activation);
@@ -54,7 +54,8 @@ Bundle gelu_linear(GraphBuilder& builder, std::string name, const Bundle& x, con
                    const Weight& down);
 
 // Returns h = gelu_tanh(gate x) * t, otherwise like gated_linear(). t is a range of columns of
-// `times`, a value that every group has in full: those of the gate's rows begin at column first[g].
+// `times`, a value that every group has in full: the columns for the gate's rows begin at column
+// first[g].
 Bundle gelu_times(GraphBuilder& builder, std::string name, const Bundle& x,
                   const LinearMatrix& gate, const Bundle& times, const std::vector<uint32_t>& first,
                   const Weight& down);

@@ -14,7 +14,7 @@ constexpr uint32_t kMaxDepth = 16;
 
 // The summands of every group's reduce, and the order in which they are summed.
 struct ReducePlan {
-  Bundle x, held;  // what was held, or nothing
+  Bundle x, held;  // `held`: the result that the reduce before held, or none
   std::vector<ValueId> partials;
   std::vector<int32_t> program;
   const VectorWeight* bias;
@@ -35,7 +35,8 @@ uint32_t stack_depth(const std::vector<int32_t>& program) {
   return most;
 }
 
-// Scratch holds a row, and then the stack of sums. The row is a sum that is not kept, or a norm.
+// Returns how many columns of the stack of sums fit into scratch behind a row. The row is a sum
+// that is not kept, or a norm.
 uint32_t stack_columns(uint32_t width, uint32_t depth) {
   HEARTH_CHECK(width <= kMaxReduceWidth, "a row of a reduce fits a thread's scratch");
   HEARTH_CHECK(depth > 0 && depth <= kMaxDepth, "the reduce's stack is deep enough");
@@ -185,7 +186,7 @@ class ReduceOp : public Op {
       const std::vector<PlanGroup>& groups = context.graph().plan.groups;
       uint32_t rows = context.step().rows();
       owner = 0;
-      uint32_t end = groups[0].size();  // the place behind the owner's last one
+      uint32_t end = groups[0].size();  // the place behind the owner's last worker
       while (row >= deal_rows(rows, end - 1, plan_.workers).end) end += groups[++owner].size();
     }
     ValueId x = of.values[owner];
@@ -278,7 +279,7 @@ Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bu
     out.second = add();
     builder.writes(out.second);
   }
-  // Another group's x is read only where output rows are picked from dealt ones.
+  // A group reads another group's x only if it picks output rows and rows are dealt.
   const Reads whose = !plan.dealt || rows == RowSet::kTokens ? Reads::kOwn : Reads::kAsMode;
   builder.reads(x, ActFormat::kF32, whose);
   if (!held.values.empty()) builder.reads(held, ActFormat::kF32, whose);

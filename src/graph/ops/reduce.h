@@ -29,7 +29,7 @@ namespace hearth {
 
 bool deals_rows(const Plan& plan);
 
-// The widest rows: one in a thread's scratch takes half of it, and the other half is enough for the
+// The widest rows. Such a row takes half of a thread's scratch; the other half is enough for the
 // stack of sums of some columns at a time.
 inline constexpr uint32_t kMaxReduceWidth = kOpTileBytes / sizeof(float) / 2;
 
@@ -37,8 +37,8 @@ inline constexpr uint32_t kMaxReduceWidth = kOpTileBytes / sizeof(float) / 2;
 // after the block and its residual, so that the residual is the norm.
 enum class NormPlace : uint8_t { kBeforeBlock, kAfterResidual };
 
-// How a block's result y joins the residual x: x' is one of these, times `scale`, and with
-// kAfterResidual it is then the norm of that.
+// How a block's result y joins the residual x: x' is one of these sums, times `scale`. With
+// kAfterResidual x' is the norm of that product.
 //
 //   x + y               most models: none of `behind`, `inner`, `outer`
 //   x + behind(y)       Gemma, which norms a block's result
@@ -65,8 +65,8 @@ struct Reduced {
 
 // Rows are at most kMaxReduceWidth wide. With RowSet::kOutputs only the step's output rows are
 // summed and normed, packed. This is the model's last norm: x' is not written, but the hidden
-// states that the step wants are written. `held`: Reduced::held of the reduce before, if that held
-// some.
+// states that the step wants are written. `held`: Reduced::held of the reduce before, if that one
+// held a result.
 Reduced reduce_add_norm(GraphBuilder& builder, const std::string& name, const Bundle& x,
                         const Partials& partials, const Join& join, RowSet rows = RowSet::kTokens,
                         const Bundle& held = {});

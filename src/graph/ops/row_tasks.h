@@ -6,7 +6,8 @@
 
 namespace hearth {
 
-// The contiguous rows of one thread, of those dealt to a group's threads or to all groups' threads.
+// The contiguous rows that one thread gets, if rows are dealt to the threads of a group or of all
+// groups.
 struct RowRange {
   uint32_t begin, end;
 };

@@ -136,7 +136,7 @@ class LogitsOp : public GemmOp<LogitsTask> {
 
  private:
   bool of_outputs() const override { return true; }
-  // Every task takes all rows, so the number of rows is one range.
+  // Every task takes all output rows, so task_rows() counts them as one row.
   uint32_t step_rows(const ExecutionContext& context) const noexcept override {
     return context.step().logit_rows;
   }

@@ -127,7 +127,7 @@ class TestRun {
   Executor executor_;
 };
 
-// Plans of one to two shards, one to four groups, one to four threads.
+// Returns plans of one to two shards, one to four groups, one to four threads.
 inline std::vector<Plan> test_plans(uint32_t max_rows) {
   std::vector<Plan> all;
   for (auto [shards, groups, members] :

@@ -36,7 +36,8 @@ void WeightWork::add(const Weight& weight, const Piece& piece) {
   const PackSpec& spec = weight.shards[piece.shard].spec;
   uint32_t begin = segment_blocks(weight, piece.shard, piece.segments.begin).begin;
   uint32_t end = segment_blocks(weight, piece.shard, piece.segments.end - 1).end;
-  // Shares are in proportion, since super-blocks need not end where segments do.
+  // The bytes of blocks are counted in proportion, since a super-block may lie across the end of a
+  // segment.
   size_t panel_bytes = spec.codes_panel_bytes() + spec.scales_panel_bytes();
   auto bytes_before = [&](uint32_t block) { return panel_bytes * block / spec.blocks(); };
   size_t source_bytes = weight.type.source_row_bytes(weight.k) * spec.rows;

@@ -15,7 +15,8 @@ namespace hearth {
 
 class WeightWork {
  public:
-  // Adds the group's rows of a row-cut weight. A panel that two groups share is counted by rows.
+  // Adds the group's rows of a row-cut weight. If two groups share a panel, each counts its own
+  // rows of it.
   void add(const Weight& weight, const RowSlice& slice);
   // Adds all rows of the share.
   void add(const Weight& weight, const GroupShare& share);
