@@ -1,6 +1,6 @@
 // Packs tensors that lie in files as codes of another quantiser (formats/stored_codes.h): chooses
 // the packed type, and reads the codes of a panel for it. Integers become kL4 or kL8, with zero
-// points kL4M or kL8M; E2M1 becomes kL4 where scales are E8M0, kL4H where they are E4M3: codes and
+// points kL4M or kL8M; E2M1 becomes kL4 if its scales are E8M0, kL4H if they are E4M3: codes and
 // scales stay as they are. E4M3 codes with E8M0 scales are packed as BF16, which holds all their
 // values except those below 2^-133. Codes that no pack takes are read as F32 (reason_for_floats).
 //

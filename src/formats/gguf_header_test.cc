@@ -64,7 +64,7 @@ TEST(GgufHeader, CountsThatTheFileCannotHoldAreNamed) {
   EXPECT_TRUE(says(parse_error(GgufBytes().header(UINT64_MAX / 2, 0)), "the number of tensors is"));
 }
 
-// Cuts the file of a realistic model at every byte: each prefix is an error, or is read where only
+// Cuts the file of a realistic model at every byte: each prefix is an error, or is read if only
 // padding is missing.
 TEST(GgufHeader, EveryTruncationIsAnError) {
   GgufWriter writer;

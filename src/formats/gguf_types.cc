@@ -17,8 +17,8 @@ struct UnreadType {
   GgufBlock block;
 };
 
-// Types of the format that this program does not read, with their block sizes where known; types
-// withdrawn from the format and those of PrismML's llama.cpp (142) included.
+// Types of the format that this program does not read, with their block sizes if known. They
+// include types withdrawn from the format and that of PrismML's llama.cpp (142).
 constexpr UnreadType kUnreadTypes[] = {
     {4, "q4_2", {}},          {5, "q4_3", {}},        {9, "q8_1", {32, 36}},
     {15, "q8_k", {256, 292}}, {24, "i8", {1, 1}},     {25, "i16", {1, 2}},

@@ -40,7 +40,7 @@ VocabKind kind_of(const ModelSource& file) {
        file.name(), printable(*model));
 }
 
-// Returns the id at `key`, or kNone where the key is missing or says -1.
+// Returns the id at `key`, or kNone if the key is missing or says -1.
 int32_t read_id(const ModelSource& file, std::string_view key) {
   auto id = file.metadata().get<int64_t>(key);
   if (!id || *id == -1 || *id == std::numeric_limits<uint32_t>::max()) return Vocab::kNone;
@@ -199,8 +199,8 @@ void read_unigram(const ModelSource& file, Vocab& vocab) {
 }
 
 // Sets the ids between the two texts of a pair. A WordPiece vocabulary has one [SEP] there (its
-// EOS). Others have EOS and then a separator, for which RoBERTa takes EOS again; only EOS if the
-// file says that no separator is added.
+// EOS). Others have EOS and then the separator, which is EOS again if the file names none (as in
+// RoBERTa). If the file says that no separator is added, they have only EOS.
 void read_between(const ModelSource& file, Vocab& vocab) {
   if (vocab.eos == Vocab::kNone) return;
   vocab.between = {vocab.eos};

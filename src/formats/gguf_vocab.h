@@ -1,4 +1,4 @@
-// Reads a Vocab from the `tokenizer.ggml.*` keys of a GGUF file and applies defaults where the file
+// Reads a Vocab from the `tokenizer.ggml.*` keys of a GGUF file and applies defaults if the file
 // says nothing: ids by well-known names, BOS and EOS, the space before SentencePiece text, Phi-3's
 // white space after special tokens (docs/tokenizers.md). Defaults that depend on the pre-tokenizer
 // are the tokenizer's (tokenizer/tokenizer.h).

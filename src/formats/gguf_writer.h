@@ -1,5 +1,5 @@
 // Writes GGUF files (version 3, little endian). Metadata and tensors come out in the order they
-// were added; setting a key again replaces its value in place. `general.alignment`, where set, is
+// were added; setting a key again replaces its value in place. `general.alignment`, if set, is
 // honoured. Tensor data is copied when added. ModelSource reads the files, unless the caller sets
 // something wrong on purpose: metadata values are not checked. Errors: save() throws kFile. A
 // tensor whose bytes do not fit its dimensions is a bug of the caller, on which a check fails.

@@ -199,7 +199,7 @@ class LinearMaker {
     codes().scale = at->form;
     codes().scales = part(scales);
   }
-  // Sets scales of shape [N][groups], or [N] where a row has one group.
+  // Sets scales of shape [N][groups], or [N] if a row has one group.
   void set_scales(const SafeTensor& scales, std::span<const ScaleType> types) {
     set_scale_type(scales, types);
     const uint64_t rows = codes().rows;
@@ -224,7 +224,7 @@ class LinearMaker {
     codes().zero_order = order;
     codes().zeros = part(zeros);
   }
-  // Sets the group index of every column, where the file has them.
+  // Sets the group index of every column, if the file has such indices.
   void set_column_groups(const SafeTensor* columns) {
     if (columns == nullptr) return;
     check_words(*columns);

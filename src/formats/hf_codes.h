@@ -26,8 +26,8 @@ HfRole hf_role(std::string_view name);
 // are returned unchanged.
 std::string hf_whole_name(std::string_view name);
 
-// Returns whether the tensor holds a Linear's codes that no DType describes. FP8 counts only where
-// its scales are E8M0.
+// Returns whether the tensor holds a Linear's codes that no DType describes. FP8 counts only if its
+// scales are E8M0.
 bool holds_codes(const SafeTensor& tensor, const HfStored& stored);
 
 struct HfLinear {

@@ -76,7 +76,7 @@ enum class HfValue : uint8_t {
   kLatentHead,       // elements of a query's and a key's head
   kLatentPairRows,   // rows of kv_b_proj
   kLatentValueRows,  // all heads' values: columns of the output matrix
-  kGatedQueryRows,   // rows of q_proj where a gate follows each head's queries
+  kGatedQueryRows,   // rows of q_proj if a gate follows each head's queries
   kDeltaMixedRows,   // rows of all heads of queries, keys and values, which the convolution reads
   kDeltaValueRows,
   kDeltaJoinedRows,  // kDeltaMixedRows and the gates of values
@@ -117,7 +117,7 @@ struct HfKey {
   Kind kind;
   std::string_view from = {};     // the key; empty: the row reads none
   const char* to = nullptr;       // GGUF's key behind "<architecture>."; null: none
-  HfValue keep = HfValue::kNone;  // the number that it is kept as
+  HfValue keep = HfValue::kNone;  // the number of the model that it becomes
   uint32_t most = 0, least = 1;   // the range of a count
   bool needed = false;            // a missing key is an error, else its value is:
   std::optional<double> otherwise = std::nullopt;  // this number; also what kMust... demands

@@ -12,7 +12,7 @@ namespace hearth {
 
 struct HfName {
   const HfTensor* row = nullptr;        // null: unknown, or left out
-  const HfLeftOut* left_out = nullptr;  // set where the tensor is not used; `row` is null then
+  const HfLeftOut* left_out = nullptr;  // set if the tensor is not used; `row` is null then
   std::string gguf;                     // GGUF's name; of an expert, that of the joined tensor
   std::optional<uint32_t> layer;
   // The expert's number, and where it stands in the name.

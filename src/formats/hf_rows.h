@@ -42,7 +42,7 @@ constexpr HfKey choice(Text from, const char* to, HfValue keep, std::span<const 
                        const char* otherwise) {
   return {Kind::kChoice, from, to, keep, 0, 1, false, std::nullopt, kNone, otherwise, choices};
 }
-// Gives the key a second name, which has precedence where the file has it.
+// Gives the key a second name, which has precedence if the file has it.
 constexpr HfKey also_named(Text name, HfKey key) {
   key.other_from = name;
   return key;

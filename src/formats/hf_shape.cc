@@ -167,7 +167,7 @@ class Lister {
   HfConfig model_;  // with the values of the layer at hand
   const HfFamily& family_;
   ConfigType plain_ = {};
-  const HfWeights* fp8_ = nullptr;  // set where Linears are FP8
+  const HfWeights* fp8_ = nullptr;  // set if Linears are FP8
   bool mxfp4_ = false;              // experts' tensors are MXFP4
   std::vector<SafeTensor> tensors_;
 };

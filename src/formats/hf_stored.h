@@ -3,7 +3,7 @@
 // in different files. A Linear counts as one tensor, X.weight, whatever its parts are called.
 //
 // Errors (kFile): a name that stands in two files, a part that is missing, has another shape or
-// type, or belongs to nothing.
+// type, or belongs to no tensor.
 #pragma once
 
 #include <fmt/format.h>

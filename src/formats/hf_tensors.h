@@ -1,6 +1,6 @@
 // The tensors of a Hugging Face model as GGUF names and shapes them, made of what its safetensors
 // files hold, without a copy of any matrix:
-// - the experts of a layer are one tensor of three dimensions, with a run for each expert; where a
+// - the experts of a layer are one tensor of three dimensions, with a run for each expert; if a
 //   folder has one tensor of transposed float matrices, the runs are views of its columns;
 // - heads of llama's queries and keys, stored as two halves, are interleaved;
 // - kv_b_proj of multi-head latent attention becomes attn_k_b, [heads][rank][nope], a view of its

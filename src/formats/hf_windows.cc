@@ -25,7 +25,8 @@ std::optional<uint32_t> window_length(const HfReading& reading) {
 }
 
 // Reads a file that names layers' kinds, for a family in which all layers have a window or none
-// has. If the family has no flag for windows and its length is stated, all layers must have one.
+// has. If the family has no flag for windows, and a window's length is known, all layers must have
+// one.
 void read_named(const HfReading& reading, const std::vector<bool>& sliding,
                 std::optional<uint32_t> length) {
   const HfWindows& rules = reading.model.family->windows;

@@ -19,7 +19,7 @@ constexpr std::string_view kSums = ".in_sum2", kCounts = ".counts";
 // The fewest bytes of an entry of the older form: a name of one byte, and one value.
 constexpr uint64_t kMinEntryBytes = 4 + 1 + 4 + 4 + 4;
 
-// The lowest weight of a column, where the average is 1.
+// The lowest weight of a column, if the average of all columns is 1.
 constexpr float kMinWeight = 1e-6f;
 
 float value_at(std::span<const std::byte> values, uint64_t i) {

@@ -46,7 +46,7 @@ class Descriptor {
 }  // namespace
 
 MappedFile MappedFile::open(const std::string& path) {
-  // With O_NONBLOCK a FIFO opens without waiting for a writer; it is refused below.
+  // O_NONBLOCK lets a FIFO open without waiting for a writer; it is refused below.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail_to_open(path, errno);
   struct stat status = {};

@@ -69,7 +69,7 @@ struct Wanted<T> {
     if (std::is_floating_point_v<T>) return is_float;
     return type != MetaType::kBool && !is_float;
   }
-  // Returns the number as T; none where T cannot hold it.
+  // Returns the number as T; none if T cannot hold it.
   static std::optional<T> convert(MetaType type, const std::byte* from) {
     return with_number(type, from, [](auto number) -> std::optional<T> {
       using Number = decltype(number);

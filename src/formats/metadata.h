@@ -9,9 +9,9 @@
 //   T bool                   bool
 //   T std::string, std::string_view (into the file)      string
 //   T std::vector of any of these                        array of such
-// require<T>(key) also throws if the key is missing. of_layer<T>(key, layer) returns the layer's
-// element of an array, or one value that is for all layers. It throws (kFile) if an array has no
-// element for the layer.
+// require<T>(key) also throws if the key is missing.
+// of_layer<T>(key, layer) returns the layer's element of an array, or one value that is for all
+// layers. It throws (kFile) if an array has no element for the layer.
 //
 // Lookup is by binary search over sorted keys: hash tables have worst cases that a file can aim
 // for.

@@ -44,7 +44,7 @@ float scale_at(const StoredMatrix& scales, uint64_t row, uint64_t column) {
   return scale;
 }
 
-// Returns how many of n rows, or columns, share a scale where there are `scales` scales.
+// Returns how many of n rows, or columns, share a scale if there are `scales` scales for all.
 uint64_t sharing(uint64_t n, uint64_t scales) {
   if (scales == 1) return n;
   return scales == n ? 1 : kFp8ScaleBlock;
@@ -96,8 +96,8 @@ bool columns_share_scales(const SourceTensor& tensor, uint64_t first, uint64_t r
   return true;
 }
 
-// Returns whether the rows are those of one stored matrix in its order, and their panels each lie
-// in one block of scales.
+// Returns whether the rows are those of one stored matrix in its order, and each of their panels
+// lies in one block of scales.
 bool is_plain(const SourceTensor& tensor, uint64_t first, uint64_t rows) {
   const RowPlace at = place_of(tensor, first);
   const uint64_t row = stored_row(tensor, at), each = rows_a_scale(*at.run);

@@ -61,7 +61,7 @@ inline constexpr uint32_t kNoPart = UINT32_MAX;
 
 struct SourceTensor {
   std::string_view name;  // points into the source's bytes
-  DType dtype;            // meaningful only where type_known
+  DType dtype;            // meaningful only if type_known
   bool type_known;        // false only with UnknownTypes::kKeep
   std::string type_text;  // "q4_0"; for a type that this program cannot read, the file's name of it
   // The dimensions in the file's order: dims[0] is the length of a row, contiguous in memory. 1 to
@@ -71,18 +71,18 @@ struct SourceTensor {
   // Rows of row_bytes(dtype, dims[0]) one after the other; empty if there are runs. Also set for an
   // unknown type, if its size is known.
   std::span<const std::byte> data;
-  uint32_t part;    // index of the file, 0 if there is one; kNoPart where it lies in none
+  uint32_t part;    // index of the file; kNoPart if the tensor lies in none
   uint64_t offset;  // of `data`, or of the first run, in that file
   // The runs in the order of the rows, all with the same number of rows. Empty if all rows lie in
   // `data`; never empty for kF8E4M3.
   std::vector<SourceRun> runs = {};
-  DealtColumns dealt = {};  // used only where there are runs
+  DealtColumns dealt = {};  // used only if there are runs
 
   uint64_t rows() const { return n_elements / dims[0]; }
   uint64_t run_rows() const { return rows() / runs.size(); }
   // Returns the rows of each of the matrices that a tensor of three dimensions has, as experts do.
   uint64_t matrix_rows() const { return dims.size() > 1 ? dims[1] : 1; }
-  // Returns whether the runs have codes; then `dtype` is the type that rows are read as if no pack
+  // Returns whether the runs have codes; then `dtype` is the type in which rows are read if no pack
   // takes the codes.
   bool has_codes() const { return !runs.empty() && runs[0].codes != nullptr; }
   // Returns the bytes of the elements, without scales; 0 if the size is unknown.

@@ -4,8 +4,8 @@
 // whether codes lie along rows or columns, in which order eight codes lie in a word, and where
 // zeros are.
 //
-// Element (r, c) has the value scale(r, g) x value of its code, times `factor`, or divided by it
-// where `divided`; g is the group of column c; the value of an integer code q is q - zero(r, g).
+// Element (r, c) has the value scale(r, g) x value of its code, times `factor`, or divided by it if
+// `divided`; g is the group of column c; the value of an integer code q is q - zero(r, g).
 //
 // Nothing here allocates or throws: threads that pack call it. Code that makes a StoredCodes must
 // have checked that all parts are as long as rows, k and groups call for, and that group indices
@@ -86,8 +86,8 @@ struct StoredCodes {
   // Returns the bits of a scale as the file has them: f16, bf16, f32, E8M0 or E4M3.
   uint32_t scale_bits(uint64_t row, uint64_t group) const;
   float scale_value(uint64_t row, uint64_t group) const;
-  // Returns whether `value` is valid as a scale: finite and not negative. Scales of integer codes
-  // may be negative, since some quantisers store such scales.
+  // Returns whether `value` is valid as a scale: finite and, except for those of integer codes, not
+  // negative. Some quantisers store negative scales for integer codes.
   bool is_scale(float value) const;
   int32_t zero_of(uint64_t row, uint64_t group) const;
   // Writes the codes of columns [32 block, 32 block + 32), in the pack's order, to out[32]; 0

@@ -31,8 +31,8 @@ class SafetensorsWriter {
   std::vector<std::byte> data_;
 };
 
-// Returns a family for tests, LlamaForCausalLM, that has little but a table of embeddings: for
-// tests of the files beside the weights.
+// Returns a family for tests of the files beside the weights: LlamaForCausalLM, with little more
+// than a table of embeddings.
 HfFamilies test_hf_families();
 
 class HfFolderWriter {

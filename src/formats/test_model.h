@@ -68,7 +68,7 @@ struct ModelShape {
   std::optional<uint32_t> pooling = {};  // as in GGUF; none: the file has no such key
   std::optional<bool> fused = {};        // Q, K and V are one matrix; none: as is usual
   Biases biases = Biases::kUsual;
-  std::span<const LayerForm> forms = {};  // one for each layer, where layers differ from the usual
+  std::span<const LayerForm> forms = {};  // one for each layer, if layers differ from the usual
 };
 
 TestSource made_source(const ModelShape& shape);

@@ -23,8 +23,8 @@ std::string type_of(const ConfigReader& step) {
   return *step.text("type");
 }
 
-// Calls read() for the step or, where it is a Sequence, for each step of its array `list`. `left`
-// counts down the steps that may still come.
+// Calls read() for the step or, if it is a Sequence, for each step of its array `list`. `left`
+// counts down how many further steps are allowed.
 void visit(const ConfigReader& step, std::string_view list, uint32_t* left,
            const StepReader& read) {
   const std::string type = type_of(step);

@@ -22,9 +22,9 @@ std::vector<DecodeStep> read_decoder(const ConfigReader& config);
 
 // Reads BertNormalizer and BertPreTokenizer of a WordPiece model, as lowercase and strip_accents.
 void read_bert_steps(const ConfigReader& config, Vocab* vocab);
-// Reads Precompiled of a Unigram model into charsmap, and how SentencePiece's spaces are put
-// (WhitespaceSplit and Metaspace, or Strip and Replace and Metaspace) into add_space_prefix and
-// remove_extra_whitespaces.
+// Reads the steps of a Unigram model. Precompiled becomes charsmap. Those that place spaces as
+// SentencePiece does (WhitespaceSplit and Metaspace, or Strip, Replace and Metaspace) become
+// add_space_prefix and remove_extra_whitespaces.
 void read_unigram_steps(const ConfigReader& config, Vocab* vocab);
 
 // Ids that the post_processor puts before and behind a text, and between the two texts of a pair.

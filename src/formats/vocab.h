@@ -25,13 +25,14 @@ enum class TokenType : uint8_t {
   kUndefined = 0,
   kNormal = 1,
   kUnknown = 2,
-  kControl = 3,      // found in text only where special tokens are parsed; not rendered by default
+  kControl = 3,      // found in text only if special tokens are parsed; not rendered by default
   kUserDefined = 4,  // always found in text
   kUnused = 5,
   kByte = 6,  // "<0x0A>"
 };
 
-// Two neighbours that become one token: the lowest rank first, among equal ones the leftmost.
+// Two neighbours that become one token. The pair with the lowest rank merges first, of equal ranks
+// the leftmost.
 struct MergeRule {
   int32_t left;
   int32_t right;
@@ -42,7 +43,7 @@ struct MergeRule {
 // How a special token is found in text, beyond its spelling.
 struct AddedRule {
   int32_t id = 0;
-  bool single_word = false;  // only where it is a word by itself, with no letter beside it
+  bool single_word = false;  // only if it is a word by itself, with no letter beside it
   bool strip_left = false;   // takes the white space before it
   bool strip_right = false;  // takes the white space behind it
   bool normalized = false;   // is found in normalised text, by its normalised form
@@ -109,8 +110,8 @@ inline constexpr VocabIdKey kVocabIdKeys[] = {
 
 // Adds tokens that end a turn or a generation to vocab.eog: eos, eot, eom, `ends` (ids that the
 // source calls ends), and tokens with well-known names, whatever the file's ids say. All of them
-// become control tokens, even where the file gives them another type: converters get that wrong,
-// and a chat would show them and never end.
+// become control tokens, even if the file gives them another type: converters get that wrong, and a
+// chat would show them and never end.
 void find_end_tokens(Vocab& vocab, std::vector<int32_t> ends = {});
 
 // Returns the rule of the special token, or nullptr.

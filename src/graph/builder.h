@@ -83,7 +83,7 @@ class GraphBuilder {
   };
   std::vector<Read> pending_reads_;
   std::vector<ValueId> pending_writes_;
-  std::vector<ValueId> cross_read_;  // that other groups read since all groups last met
+  std::vector<ValueId> cross_read_;  // values that other groups read since all groups last met
 };
 
 }  // namespace hearth

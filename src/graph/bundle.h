@@ -27,7 +27,7 @@ enum class Mode : uint8_t {
   kParallel,  // i -> i: no group waits for another
   kGather,    // P -> 1: group 0 reads every group's value; waits for all
   kReduce,    // P -> P: every group reads every group's value; all wait for all. If it deals out
-            // rows, it also writes into every group's value, and then all wait for all once more
+              // rows, it also writes into every group's value; all then wait for all once more
 };
 
 // The rows of a value. kTokens: one for each token of the step. kOutputs: one for each output row.

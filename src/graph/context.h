@@ -33,8 +33,9 @@ class ExecutionContext {
   // the memory, so all contexts over the same memory (RunContexts) are made before the first run.
   ExecutionContext(const Graph& graph, const ContextMemory& memory, const KvView& kv);
 
-  // Sets the step of the next run: at most plan.max_rows rows, max_outputs outputs and, where it is
-  // not 0, max_items items. Called by one thread while no run of this context is under way.
+  // Sets the step of the next run: at most plan.max_rows rows, max_outputs outputs and, if
+  // max_items is not 0, max_items items. Called by one thread while no run of this context is under
+  // way.
   void begin(const StepView& step);
 
   const Graph& graph() const { return *graph_; }

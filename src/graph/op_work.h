@@ -47,7 +47,7 @@ struct OpWork {
   bool operator==(const OpWork&) const = default;
 };
 
-// The work of one group in an op, by where it reads.
+// The work of one group in an op, with its bytes divided by where they are read from.
 struct OpLoad {
   struct Reads {
     uint32_t shard = 0;
@@ -69,8 +69,8 @@ struct OpLoad {
   // every node. shared_bytes: read or written by the group's threads together.
   double each_bytes = 0, shared_bytes = 0;
 
-  // The rows that the op sums, each by one thread: every group sums all rows or, where rows are
-  // dealt, a part of them.
+  // The rows that the op sums, each by one thread: every group sums all rows or, if rows are dealt,
+  // a part of them.
   struct Rows {
     uint32_t rows = 0, elements = 0;
     bool dealt = false;

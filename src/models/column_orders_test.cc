@@ -27,7 +27,7 @@ ColumnOrder turned_order(uint32_t by) {
 // A model of matrices 64 x 64 of 4 bits, described by the orders of their columns.
 class OrderedModel {
  public:
-  // Adds a matrix whose columns are turned by `by`; of floats where `codes` is false.
+  // Adds a matrix whose columns are turned by `by`; of floats if `codes` is false.
   WeightId add(uint32_t by, bool codes = true) {
     SourceTensor& tensor = tensors_.emplace_back();
     tensor.dims = {kOrderedK, kOrderedK};

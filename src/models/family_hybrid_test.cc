@@ -169,7 +169,7 @@ TEST(HybridFolder, NamesInvalidValues) {
   EXPECT_NE(counted.find("experts.down_proj' is 3 x 3 x 5, but config.json requires 2 experts"),
             std::string::npos)
       << counted;
-  // A decay of two dimensions is read as it is, and refused where its shape matters.
+  // A decay of two dimensions is read as it is; it is refused later, when its shape is checked.
   HfFolderWriter writer = hybrid_folder("Qwen3_5ForCausalLM");
   writer.add_zeros("model.layers.0.linear_attn.A_log", {4, 1}, "F32");
   EXPECT_EQ(writer.source().require_tensor("blk.0.ssm_a").dims, (std::vector<uint64_t>{1, 4}));

@@ -130,7 +130,7 @@ SpecBuilder::Body make_swiglu_or_experts(SpecBuilder& m, uint32_t layer,
                                          const ExpertProducts& products = {});
 
 // Makes the embeddings for each layer: per_layer_model_proj, per_layer_proj_norm and
-// per_layer_token_embd. To be called before any layer is made.
+// per_layer_token_embd. Must be called before any layer is made.
 void make_per_layer_inputs(SpecBuilder& m);
 // Makes a PerLayerBlock of the tensors inp_gate and proj.
 PerLayerBlock make_per_layer(SpecBuilder& m, uint32_t layer);

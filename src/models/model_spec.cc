@@ -77,8 +77,8 @@ uint32_t ModelSpec::kept_window() const {
     window = std::max(window, rows->window);
     others = others || rows->window == 0;
   }
-  // In a model with states even layers with windows keep all pages: its sequences can only resume
-  // at a position whose state is kept.
+  // A model with states keeps all pages, even those of layers with windows: its sequences can only
+  // resume at a position whose state is kept.
   return others && !has_states() ? window : 0;
 }
 

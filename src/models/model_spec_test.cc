@@ -326,7 +326,7 @@ TEST(ExpertDealing, FollowsTheSharesInTurn) {
   EXPECT_TRUE(deal_experts(spec, std::vector<uint32_t>{1, 1}, ExpertCut::kCut).empty());
 }
 
-// A tensor with a third dimension, even of 1, is refused where experts are not expected.
+// A tensor with a third dimension, even of 1, is refused if it is not a tensor of experts.
 TEST(ModelSpec, AThirdDimensionIsRefusedWhereThereAreNoExperts) {
   std::vector<std::pair<std::string, std::vector<uint64_t>>> tensors = {
       {"blk.0.ffn_down.weight", {96, 64, 1}},

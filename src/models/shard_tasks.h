@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// About how many bytes of the file a task covers. Claiming a task must cost little beside it, and
-// all threads must end at about the same time.
+// The approximate number of bytes of the file that a task covers. Claiming a task must cost little
+// beside it, and all threads must end at about the same time.
 inline constexpr size_t kShardTaskBytes = size_t{1} << 20;
 
 // Calls work(member, shard, task) once for every task in [0, counts[shard]) of every shard.

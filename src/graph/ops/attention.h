@@ -31,7 +31,7 @@ struct QueryTemperature {
 };
 
 struct AttentionShape {
-  uint32_t layer;         // of the KV cache, where keys and values are cached
+  uint32_t layer;         // of the KV cache, if keys and values are cached
   uint32_t kv_heads;      // of the whole model
   uint32_t group_size;    // query heads per KV head (GQA, Ainslie et al. 2023)
   uint32_t key_length;    // elements of a head's keys and queries

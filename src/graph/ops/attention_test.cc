@@ -289,8 +289,7 @@ std::vector<double> truth(const Layer& layer, RowRange seen, uint32_t row, uint3
   return out;
 }
 
-// Expects the results in double within f32's errors: 1e-5 for scores of some tens and values below
-// 2.
+// Expects the results in double within f32's errors: 1e-5 for scores of some tens, values below 2.
 void expect_true(const Layer& layer, const std::vector<uint32_t>& items) {
   uint32_t first = 0;
   for (uint32_t rows : items) {
@@ -395,8 +394,7 @@ TEST(Attention, CachedAndOfTheStepInOneGraph) {
                           shape_of(2, 48, 16, KvKept::kCached, Mask::kBidirectional)});
 }
 
-// If a token has few heads for the threads, they share its spans. No schedule of that changes a
-// bit.
+// If a token has few heads, threads share its spans. No AttendSchedule changes a bit of results.
 TEST(Attention, SpansSharedByThreads) {
   constexpr uint32_t kLast = 1309;
   const AttendSchedule all[] = {{}, {1, 1}, {4, 2}, {1, 8}, {4, AttendSchedule::kMaxTasks}};

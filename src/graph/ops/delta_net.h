@@ -34,8 +34,8 @@ struct DeltaHeads {
   uint32_t unit = 1;  // key heads that shards are cut in multiples of
 
   uint32_t values() const { return keys * each; }
-  // parts(): the number of matrices that hold the rows of value heads: one or, where heads are
-  // dealt, one for each value head of a key head. of_part(): the value heads of a key head in each.
+  // parts(): the number of matrices that hold the rows of value heads: one or, if heads are dealt,
+  // one for each value head of a key head. of_part(): the value heads of a key head in each.
   uint32_t parts() const { return dealt ? each : 1; }
   uint32_t of_part() const { return dealt ? 1 : each; }
   // Return the number of value head i of key head j in the file, and in the output's columns.

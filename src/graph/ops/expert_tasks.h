@@ -11,7 +11,7 @@
 namespace hearth {
 
 // The experts that a group computes of one shard, in the order in which they are summed. The shared
-// expert, where there is one, is the last.
+// expert, if there is one, is the last.
 struct ExpertUnits {
   std::vector<uint32_t> ids;     // of the routed ones, ascending
   std::vector<int32_t> unit_of;  // by expert; -1: not of this group
@@ -39,7 +39,7 @@ struct ExpertTasks {
   };
 
   uint32_t active = 0;        // units that have rows
-  uint32_t* order = nullptr;  // [active] units, most rows first; of few rows by number
+  uint32_t* order = nullptr;  // [active] units, most rows first; in a step of few rows by number
   uint32_t* place = nullptr;  // [units] index in `order`, for units that have rows
   uint32_t* first = nullptr;  // [active + 1] number of each unit's first task, by `order`
   uint32_t step = 0;          // panels of a task, even

@@ -227,7 +227,7 @@ class ExpertsBuilder {
   const Bundle& logits_;
   const ExpertLayer& layer_;
   AxisCuts cuts_;
-  std::optional<AxisCuts> shared_cuts_;  // where there is a shared expert
+  std::optional<AxisCuts> shared_cuts_;  // set if there is a shared expert
 };
 
 }  // namespace

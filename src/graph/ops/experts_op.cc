@@ -27,8 +27,7 @@ struct Terms {
   uint8_t steps[kMaxChosen];
   uint32_t count = 0;
   uint32_t segment = 0;  // of the last term
-  // For each held sum, the level of the tree at which it is added to the sum that is held before
-  // it.
+  // Each held sum's level of the tree, at which it is added to the sum that is held before it.
   uint32_t levels[kMaxSums];
   uint32_t open = 0;
 

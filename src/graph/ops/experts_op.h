@@ -32,7 +32,7 @@ struct ExpertShard {
     ValueId value;
   };
   std::vector<Output> outputs;
-  ValueId shared_output = 0;              // where units.shared
+  ValueId shared_output = 0;              // used if units.shared
   bool adds_down_bias = true;             // true on the first shard with columns of down
   ValueId hidden = 0, shared_hidden = 0;  // what down reads: by place, and by row
   ExpertTasks::Shape shape;

@@ -244,7 +244,7 @@ class LatentAttentionOp : public Op {
     if (task.piece + 1 == task.pieces) write_out(context, task, worker);
   }
 
-  // Lists the pages of the spans, and the page behind them where there is one.
+  // Lists the pages of the spans, and the page behind them if there is one.
   void list_pages(const ExecutionContext& context, const Task& task, UnitRange spans,
                   const Worker& worker) const noexcept {
     const uint32_t shard = heads_[task.local_shard].shard;

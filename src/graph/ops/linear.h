@@ -43,7 +43,7 @@ LinearOut linear(GraphBuilder& builder, std::string name, const Bundle& x,
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kClampedSwiglu };
 
 // Returns h = activation(gate x + bias) * (up x + bias), which is SwiGLU or GEGLU. kClampedSwiglu
-// is SwiGLU with limits on both factors. It has the format and the columns that `down` reads. gate
+// is SwiGLU with limits on both factors. h has the format and the columns that `down` reads. gate
 // and up are row-cut and down column-cut on the same axis. Parallel.
 Bundle gated_linear(GraphBuilder& builder, std::string name, const Bundle& x,
                     const LinearMatrix& gate, const LinearMatrix& up, const Weight& down,

@@ -59,7 +59,7 @@ struct Join {
 struct Reduced {
   Bundle x;  // x' in f32; dealt rows each at their owner; empty with kOutputs
   Bundle normed;
-  Bundle second = {};  // where the join has one
+  Bundle second = {};  // empty unless the join has one
   Bundle held = {};    // in f32, if the join holds; a row lies in the same group as its x'
 };
 
