@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// Writes a model in three files of one tensor each, into a folder of its own; tests damage it by
+// Writes a model into a temporary folder, in three files of one tensor each. Tests damage it by
 // saving parts again.
 class GgufSplit : public ::testing::Test {
  protected:

@@ -114,7 +114,7 @@ HfConfig read_hf_config(const ConfigReader& config, HfFamilies families, MadeMet
   const ConfigReader part = hf_text_part(config, family);
   HfConfig model{&family};
   metadata.set("general.architecture", family.gguf);
-  // Encoders check these settings in rows of their own.
+  // Families of encoders have rows that check these settings.
   if (!family.encoder) {
     model.quant = read_hf_quant(part);
     refuse_unread_keys(part, family);

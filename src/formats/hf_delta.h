@@ -27,7 +27,7 @@ std::vector<std::byte> copied_heads(const HfHeads& heads, std::span<const std::b
 
 // Returns the heads of a kDeltaMixed tensor: those of queries and keys, then those of values.
 HfHeads mixed_heads(const HfConfig& config);
-// Returns the heads of a tensor that has value heads alone.
+// Returns the heads of a tensor that has only value heads.
 HfHeads value_heads(const HfConfig& config);
 // Return the heads of a kDeltaJoined tensor that make attn_qkv, and those that make attn_gate.
 HfHeads joined_heads(const HfConfig& config);

@@ -169,7 +169,7 @@ enum class HfKind : uint8_t {
 enum class HfLayers : uint8_t { kAll, kDense, kSparse, kRecurrent, kAttending };
 
 // A row of the table of tensors: one tensor, or one in every layer or for every expert. A row
-// without a shape is not among the tensors that config.json alone tells (formats/hf_shape.h).
+// without a shape adds no tensor to those that are listed from config.json (formats/hf_shape.h).
 struct HfTensor {
   HfScope scope;
   HfKind kind;
@@ -215,12 +215,12 @@ struct HfRope {
   double base = 1e4;           // the base if the file states none
   bool part_said = false;      // partial_rotary_factor is read; else it must be 1
   double part = 1;             // the rotated share of a head if the file states none
-  bool scaled_scores = false;  // a key of its own says that scores grow with the scaling
+  bool scaled_scores = false;  // a separate key says that scores grow with the scaling
   // The share of a head's pairs that rotate, at the whole head's frequencies, if the file has no
   // settings of RoPE. 0: all rotate.
   double proportional = 0;
   // The key of the RoPE base of layers with a window, and their base if config.json states none.
-  // These layers then have settings of their own and no scaling. A null key: all layers are alike.
+  // These layers then have that base and no scaling. A null key: all layers are alike.
   const char* windowed_key = nullptr;
   double windowed_base = 0;
 };
@@ -260,7 +260,7 @@ struct HfFamily {
   void (*read)(const HfReading& reading) = nullptr;
   HfTexts reads = {};
   // The beginnings of tensors' names, the longest first; a name without any of them is also read.
-  // Names made from config.json alone get the first one.
+  // Names that are made from config.json without files get the first one.
   HfTexts prefixes = {"model."};
   // The beginnings of layers' names behind the prefix.
   HfTexts layer_prefixes = {"layers."};

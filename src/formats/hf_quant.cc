@@ -347,7 +347,7 @@ bool HfQuant::keeps(std::string_view module) const {
 
 HfQuant read_hf_quant(const ConfigReader& config) {
   constexpr const char* kKey = "quantization_config";
-  // MLX states its quantisation under `quantization`, too, and names no method.
+  // MLX also states its quantisation under `quantization`, and names no method.
   const bool mlx = config.has("quantization");
   const std::optional<ConfigReader> of = config.object(mlx ? "quantization" : kKey);
   if (!of) return {};

@@ -87,8 +87,8 @@ std::optional<ConfigReader> rope_object(const ConfigReader& config) {
 }
 
 // Returns the object with RoPE's settings. If config.json has an object for each kind of layer,
-// returns that of full attention if layers may differ, else that of the kinds in use, which must be
-// equal.
+// returns the object for full attention if layers may differ. Otherwise the objects of all kinds in
+// use must be equal, and it returns one of them.
 std::optional<ConfigReader> rope_settings(const ConfigReader& config, bool may_differ) {
   std::optional<ConfigReader> rope = rope_object(config);
   if (!rope) return std::nullopt;

@@ -1,8 +1,8 @@
 // Lists the tensors that a Hugging Face model's config.json calls for, if the weights are not at
 // hand. This is for predictions of memory and speed. Names, types and shapes are those of the
 // released files: with a `quantization_config` of FP8, Linears are FP8 with scales, but for those
-// that it excludes and the head; all else has the type of `torch_dtype` (or `dtype`). The tensors
-// are those of the rows of the family's table that have a shape. Layers of multi-token prediction
+// that it excludes and the head; all else has the type of `torch_dtype` (or `dtype`). The list has
+// the tensors of each row of the family's table that has a shape. Layers of multi-token prediction
 // are not among them.
 #pragma once
 

@@ -27,7 +27,7 @@ std::string hf_folder_of(const std::string& path);
 ModelSource open_hf_folder(const std::string& folder, HfFamilies families,
                            UnknownTypes unknown = UnknownTypes::kRefuse);
 
-// Opens a folder whose weights may be missing, for callers that need a model's shape alone: tensors
+// Opens a folder whose weights may be missing, for callers that need only a model's shape: tensors
 // are those that config.json calls for (formats/hf_shape.h), and their bytes are zeros.
 ModelSource open_hf_shape(const std::string& folder, HfFamilies families);
 

@@ -42,7 +42,7 @@ struct ImportanceEntry {
   // Writes the weights of the columns of the matrix that contains `row` to out[dims[0]], in
   // proportion to their mean square; the entry must fit the tensor. All are 1 if nothing was
   // counted, as for an expert that no token chose. A column that was always 0 gets a millionth of
-  // the average, so that a block of such columns is fitted, too.
+  // the average, so that a block of only such columns can be fitted.
   void write_weights(const SourceTensor& tensor, uint64_t row, float* out) const;
 };
 

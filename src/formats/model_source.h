@@ -35,7 +35,7 @@ class ModelSource;
 // The functions by which a format serves its own sources.
 struct SourceFormat {
   const char* name;  // "GGUF"
-  // Returns whether the source has a vocabulary; some files hold weights alone.
+  // Returns whether the source has a vocabulary; some files hold only weights.
   bool (*has_vocabulary)(const ModelSource& source);
   // Reads the vocabulary. Throws if there is none (kFile), or one of a kind that this program does
   // not know (kUnsupported).

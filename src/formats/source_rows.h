@@ -53,8 +53,8 @@ struct FileRange {
   uint64_t offset, bytes;
 };
 
-// Returns the file range of those of rows [first, first + rows) that are in run `run`, without
-// scales; that of the whole run if its rows are not in their stored order. A tensor without runs
+// Returns the file range, without scales, of the rows of run `run` among rows [first, first +
+// rows); that of the whole run if its rows are not in their stored order. A tensor without runs
 // counts as one run.
 FileRange run_range(const SourceTensor& tensor, uint64_t run, uint64_t first, uint64_t rows);
 

@@ -28,9 +28,9 @@ struct StoredMatrix {
 // Rows of a tensor that come from one stored matrix.
 struct SourceRun {
   StoredMatrix stored;
-  // Scales of a `stored` that is kF8E4M3: F32, BF16 or F16. Along the rows there is one scale for
-  // all, one for each row or one for every 128 from the first on; along the columns likewise. If
-  // each row has one scale, or all rows share one, k is 1.
+  // Scales of a `stored` that is kF8E4M3: F32, BF16 or F16. All rows share a scale, or each row or
+  // every 128 rows (from the first on) have one; the same holds for columns. If each row has one
+  // scale, or all rows share one, k is 1.
   StoredMatrix scales;
   // The codes, if the matrix is stored in a layout of another quantiser. Then `stored` and `scales`
   // have only the file and the offset, and the rows and columns below are those of the codes. The

@@ -17,7 +17,7 @@ struct Kind {
   bool encoder = false;
   bool latents = false;
   bool head_norms = false;  // norms of each head of queries and keys
-  bool qkv_biases = false;  // biases of queries, keys and values alone
+  bool qkv_biases = false;  // only queries, keys and values have biases
   bool row_norms = false;   // norms of all query heads of a row together, and of all key heads
   // Q, K and V are one matrix, and the FFN's gate stands above its up matrix in one.
   bool fused_rows = false;

@@ -38,8 +38,8 @@ struct ModelDelta {
   uint32_t interval = 4;
 };
 
-// The place of an FFN's gate: as is usual for the architecture, in a matrix of its own, above the
-// up matrix in one matrix, or nowhere.
+// The place of an FFN's gate: as is usual for the architecture; in a separate matrix; above the up
+// matrix in one matrix; or nowhere, without a gate.
 enum class UpForm : uint8_t { kUsual, kOwnGate, kGateAbove, kNoGate };
 
 struct LayerForm {

@@ -55,7 +55,7 @@ struct MetaspaceStep {
 };
 using CutStep = std::variant<SplitStep, ByteLevelStep, MetaspaceStep>;
 
-// The steps of decoding. Before FuseStep they treat each token alone.
+// The steps of decoding. The steps before FuseStep treat each token by itself.
 struct SpellBytesStep {};    // characters of the byte-level alphabet become bytes
 struct ByteFallbackStep {};  // "<0x0A>" becomes a byte
 struct FuseStep {};

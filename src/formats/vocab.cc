@@ -22,7 +22,7 @@ struct EndName {
 };
 
 // The names by which model families mark the end of a turn, a message or a text. The last three
-// separate the files of a code model's repository; they end a completion, too.
+// separate the files of a code model's repository; they also end a completion.
 constexpr std::array<EndName, 24> kEndNames = {{
     {"<|eot_id|>", true},
     {"<|im_end|>", true},

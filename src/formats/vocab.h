@@ -81,7 +81,7 @@ struct Vocab {
   bool remove_extra_whitespaces = false;  // kUnigram
   bool lowercase = true;                  // kWordPiece
   bool strip_accents = true;              // kWordPiece
-  // Ids put before and behind a text if BOS and EOS are to be added; empty: BOS and EOS alone.
+  // Ids put before and behind a text if BOS and EOS are to be added; empty: only BOS and EOS.
   std::vector<int32_t> before, behind;
   // Ids put between the two texts of a pair that an encoder reads.
   std::vector<int32_t> between;

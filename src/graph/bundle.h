@@ -2,7 +2,7 @@
 // rows that logits are wanted for) x width, in one or more formats (kernels/quantize/quantize.h). A
 // Bundle is one value (serial, group 0's), or one per group (parallel), as in ArcLight's tensor
 // bundles. A model is written over bundles and does not depend on the number of groups. These types
-// stand in a file of their own because graph.h needs them and not the builder.
+// have a separate file because graph.h needs them but not the builder.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Bundle {
 
 // The mode says what crosses groups at a node of a graph of P groups (with P = 1 nothing does).
 // Between two nodes of one group stands that group's barrier. In a plan in lockstep all groups wait
-// at that barrier, so no mode needs a further wait. Plans of CPUs alone use neither kScatter nor
-// kGather: these two modes are for plans of CPUs beside an accelerator.
+// at that barrier, so no mode needs a further wait. Plans without an accelerator use neither
+// kScatter nor kGather: these two modes are for plans of CPUs beside an accelerator.
 enum class Mode : uint8_t {
-  kSerial,    // 1 -> 1: group 0 alone
+  kSerial,    // 1 -> 1: only group 0
   kScatter,   // 1 -> P: every group reads the serial value; waits for group 0
   kParallel,  // i -> i: no group waits for another
   kGather,    // P -> 1: group 0 reads every group's value; waits for all

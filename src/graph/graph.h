@@ -36,7 +36,7 @@ inline constexpr size_t kOpScratchBytes =
     (kGemmScratchBytes > kAttendScratchBytes ? kGemmScratchBytes : kAttendScratchBytes);
 
 // The numbers of an op's first counter and first flag in its context. Its other counters and flags
-// follow on end.
+// have the numbers after these.
 struct OpSync {
   uint32_t counter0, flag0;
 };

@@ -1,5 +1,5 @@
 // The work of ops in a step, to be compared with the limits of the machine. Each op reports the
-// work of each of its instances, from the graph and the step's sizes alone. The profile of a run,
+// work of each of its instances, only from the graph and the step's sizes. The profile of a run,
 // the bench and the cost model (cost/cost_model.h) walk a graph and add up the work of its ops.
 //
 // Bytes are those of packed weights and of the KV cache that must be read from memory, each counted

@@ -131,7 +131,7 @@ class KvView {
   uint32_t heads(uint32_t shard, uint32_t layer) const {
     return shards_[shard].layers[layer].heads;
   }
-  // Returns the bytes of one layer's page on a shard, with the heads on end.
+  // Returns the bytes of one layer's page on a shard, with one head after the other.
   size_t page_bytes(uint32_t shard, uint32_t layer) const {
     return shards_[shard].layers[layer].page_bytes;
   }

@@ -65,7 +65,7 @@ struct AttentionBlock {
   // If above 0, each head's values are normed by an RMS norm without a weight and with this
   // epsilon.
   float value_norm_eps = 0;
-  // The layer whose keys and values are read; the block then has none of its own.
+  // The layer whose keys and values this block reads; it then makes none itself.
   std::optional<uint32_t> keys_of = {};
 
   // Returns whether values are the keys before their norm and RoPE: the block has a key matrix and
@@ -128,7 +128,7 @@ struct ExpertsBlock {
   };
   RouterRule rule = {};
   WeightId router = {}, router_bias = {};  // the bias of its logits may be none
-  WeightId bias = {};                      // added to scores for choosing alone, or none
+  WeightId bias = {};                      // added to scores only for choosing, or none
   std::vector<Expert> experts = {};
   std::optional<Expert> shared = {};  // the expert that every token takes
   Activation activation = Activation::kSilu;

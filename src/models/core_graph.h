@@ -9,7 +9,7 @@
 namespace hearth {
 
 // Limits of a graph's steps besides the plan's rows: output rows; items, which matter only if keys
-// and values are kept for the step alone; and the positions of a sequence.
+// and values are not kept after the step; and the positions of a sequence.
 struct GraphLimits {
   uint32_t outputs = 1, items = 1;
   uint32_t context = 0;

@@ -1,7 +1,7 @@
 // The text part of Gemma 3 (Gemma Team 2025, arXiv 2503.19786): scaled embeddings, RMS norms before
 // and after every block and of query and key heads, GEGLU by tanh. The last of every six layers
 // sees all positions before its own and turns by the file's RoPE. The others see a window, and turn
-// by a base of their own.
+// by another base.
 #include <cmath>
 
 #include "models/architectures.h"

@@ -111,8 +111,9 @@ void describe_gemma4(SpecBuilder& m) {
   make_decoder(m, [&](uint32_t layer) { m.append(make_gemma_layer(m, layer)); });
 }
 
-// The folders of this architecture: of the text part of models with vision and audio, or of text
-// alone. Keys that config.json lacks have the defaults of transformers' Gemma4TextConfig.
+// The folders of this architecture: of the text part of models with vision and audio, or of models
+// that have only text. Keys that config.json lacks have the defaults of transformers'
+// Gemma4TextConfig.
 
 namespace {
 

@@ -18,7 +18,8 @@ namespace hearth {
 // `head_length`) and scaling. Factors of frequencies come from tensors: rope_freqs (Llama 3), or
 // rope_factors_long and rope_factors_short (LongRoPE).
 RopeParams read_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
-// Reads RoPE of a layer with a window: a base of its own, and no scaling or factors.
+// Reads RoPE of a layer with a window: it has another base (rope.freq_base_swa), and no scaling or
+// factors.
 RopeParams read_local_rope(SpecBuilder& m, uint32_t layer, RopeLayout layout, uint32_t head_length);
 // Returns how many positions the model was trained for before its context was extended:
 // rope.scaling.original_context_length, or without that key the context.
@@ -33,7 +34,7 @@ enum class QkNorms : uint8_t { kNone, kHeads, kHeadsWhereThere, kRows, kLayerRow
 
 // The window of a layer. kAsAll: the model's one window, or none. The others are for models with
 // two kinds of layers. kNone: the layer sees all positions before its own. kLocal: it sees a
-// window, and turns by a base of its own (rope.freq_base_swa) without scaling.
+// window, and its RoPE has another base (rope.freq_base_swa) and no scaling.
 enum class Window : uint8_t { kAsAll, kNone, kLocal };
 // Returns the window of a layer in a model with two kinds: every `period`th layer has none. The key
 // attention.sliding_window_pattern may give another period, or list which layers have one.
@@ -137,8 +138,8 @@ PerLayerBlock make_per_layer(SpecBuilder& m, uint32_t layer);
 
 // Makes the embedding table of token_embd.
 void make_token_table(SpecBuilder& m);
-// Makes a reranker's head, if the source has one, of cls (tanh) and cls.output, or of one of these
-// alone. The names are those of llama.cpp's converter; classifier.output_labels names its rows.
+// Makes a reranker's head, if the source has one, of cls (tanh) and cls.output, or of only one of
+// these. The names are those of llama.cpp's converter; classifier.output_labels names its rows.
 // Throws Error (kUnsupported) for a head that gives more than one score.
 void make_score_head(SpecBuilder& m);
 // Makes a whole decoder: token_embd, output if the source has it, every layer by `make_layer`, and

@@ -1,5 +1,5 @@
 // nomic-embed-text v1 and v1.5 (Nussbaum et al. 2024): BERT with RoPE in place of a table of
-// positions, SwiGLU, and biases in norms alone.
+// positions, SwiGLU, and biases only in norms.
 #include <algorithm>
 
 #include "models/architectures.h"

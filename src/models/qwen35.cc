@@ -75,7 +75,8 @@ void read_hybrid_layers(const HfReading& reading) {
   if (model.family->deals_heads) set_position_sections(reading);
 }
 
-// The folders of these architectures: of the text part of models with vision, or of text alone.
+// The folders of these architectures: of the text part of models with vision, or of models that
+// have only text.
 
 namespace {
 

@@ -122,9 +122,9 @@ class AttentionOp : public Op {
         task.pieces = pieces;
         return task;
       };
-      // A thread takes several units on end, so that the last page of a unit prefetches the first
-      // page of the next unit. It takes one unit at a time if some units take much longer than
-      // others, or if units are cut into pieces, since each piece waits for the one before.
+      // A thread takes several consecutive units, so that the last page of a unit prefetches the
+      // first page of the next unit. It takes one unit at a time if some units take much longer
+      // than others, or if units are cut into pieces, since each piece waits for the one before.
       const bool runs = pieces == 1 && units_are_alike(context);
       const uint32_t takers = runs ? threads_ : count;
       auto claim = [&] {

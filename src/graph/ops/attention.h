@@ -1,9 +1,9 @@
 // Attention over paged keys and values, tensor parallel by query head: a shard holds the keys and
 // values of every KV head that it has query heads of, so that it reads no other shard's.
 //
-// Keys and values are cached for later steps, in the KV cache's pages and type, or kept for the
-// step alone, as f32 in activation memory. In the second case a row sees rows of its own item and
-// no others.
+// Keys and values are cached for later steps, in the KV cache's pages and type, or kept only for
+// the step, as f32 in activation memory. In the second case a row sees rows of its own item and no
+// others.
 //
 // A thread computes the results of a granule of KV heads for some rows in a tile of
 // kAttentionTileFloats. A shape is refused if one of its rows is larger (attention_tile_fits()).
@@ -61,8 +61,8 @@ struct AttentionShape {
   float value_norm_eps = 0;
   // Values are the keys before their norm and RoPE; both then have the same length.
   bool values_of_keys = false;
-  // Whether the layer stores keys and values. If not, it has queries alone, and `layer` is the
-  // layer that stored them.
+  // Whether the layer stores keys and values. If not, it has only queries, and `layer` is the layer
+  // whose keys and values they attend to.
   bool stores = true;
 
   // Returns the elements from a query head's row to the next one's.

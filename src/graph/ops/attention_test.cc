@@ -61,7 +61,7 @@ class CopyOp : public Op {
   bool out_;
 };
 
-// A model of attention alone: layers over the same Q, K and V, each with a shape of its own.
+// A model that has only attention: layers over the same Q, K and V, whose shapes differ.
 struct Layer {
   AttentionShape shape;
   Matrix q, k, v, out;
@@ -379,7 +379,8 @@ TEST(Attention, AlibiSlopes) {
   EXPECT_EQ(alibi_slopes(1, 4), std::vector<float>{0x1p-4f});
 }
 
-// Keys and values of the step alone: rows see their own item, whatever its first position.
+// If keys and values are kept only for the step, rows see their own item, whatever its first
+// position.
 TEST(Attention, ItemsOfTheStepSeeThemselves) {
   for (Mask mask : {Mask::kCausal, Mask::kBidirectional}) {
     std::vector<Layer> layers = {{shape_of(0, 32, 16, KvKept::kForStep, mask), 3}};

@@ -7,7 +7,7 @@
 // [taps - 1][channels of the shard]. The step names its slots (StepItem).
 //
 // The sum is one chain over ascending j, of products that are rounded each. So a row's bits depend
-// on its own inputs alone, however rows are cut into steps and channels into tasks, on every ISA
+// only on its own inputs, however rows are cut into steps and channels into tasks, on every ISA
 // level.
 #pragma once
 

@@ -13,12 +13,12 @@
 //   k = [W_UK c | k_rope],  v = W_UV c
 //   o = sum of softmax(scale q k) v
 //
-// StepItem says which rows are expanded; a step's size never does. So a row's bits follow from its
-// sequence alone.
+// StepItem says which rows are expanded; a step's size never does. So a row's bits follow only from
+// its sequence.
 //
 // Attention is tensor parallel by query head. The projections that lead to the latent are small,
 // and every group computes them for itself. Every shard with heads keeps the latents. Groups that
-// share a shard write and read a copy of their own there, since no group waits for another.
+// share a shard each write and read a separate copy there, since no group waits for another.
 //
 // The result of a row depends on the row, the latents that it sees and how the heads are cut. It
 // does not depend on the thread that computes it or on other rows of the step.

@@ -199,7 +199,7 @@ class LatentQueriesOp : public HeadsOp {
   ValueId angles_;
   const Weight &query_, &key_;
   std::vector<ScheduledProduct> query_products_, key_products_;
-  WeightWork key_work_;  // of W_UK, which multiplies absorbed rows alone
+  WeightWork key_work_;  // of W_UK, which multiplies only absorbed rows
 };
 
 // Makes values of absorbed rows: o = W_UV (a c). A task takes a unit of heads, whose values are

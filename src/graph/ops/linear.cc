@@ -119,7 +119,7 @@ std::vector<ProductShape> partial_products(const Weight& weight,
 }
 
 // Returns the number of parts that K is dealt into. It is the same for all steps of a graph, since
-// each part has a value of its own.
+// each part has a separate value in the graph.
 uint32_t parts_of(const Weight& weight, const ColumnSlice& columns, const Cutting& cutting) {
   const ProductShape product = partial_products(weight, {columns}, cutting)[0];
   return cutting.schedules.at(product, cutting.max_rows).k_parts;
