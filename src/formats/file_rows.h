@@ -1,6 +1,6 @@
-// FileRows reads rows of a tensor that stays in the model's file, one at a time, on demand, through
-// a map of the file that the object keeps. So a table of embeddings that is larger than the rest of
-// a model needs no memory except pages of the file, which the system may drop.
+// FileRows reads rows of a tensor that stays in the model's file, one at a time, on demand. The
+// object keeps a map of the file, through which it reads. So a table of embeddings that is larger
+// than the rest of a model needs no memory except pages of the file, which the system may drop.
 //
 // Errors (kUnsupported): a tensor whose rows are not contiguous, or whose type is unknown. (kFile):
 // the file cannot be opened any more, or is another one.

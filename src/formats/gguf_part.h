@@ -1,7 +1,7 @@
 // Reads one GGUF file (one part of a split model) without trusting its contents. Every count,
-// length and offset is checked against the file's size before it is used, so memory stays within a
-// small multiple of the file's size and no byte outside the file is touched. Errors (kFile): one
-// sentence with the file, the field, what is wrong with it, and the remedy.
+// length and offset is checked against the file's size before it is used, so the reader takes at
+// most a small multiple of the file's size as memory, and touches no byte outside the file. Errors
+// (kFile): one sentence with the file, the field, what is wrong with it, and the remedy.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,9 @@
 // docs/safetensors.md says what is read and how.
 //
 // Errors (kFile, kUnsupported): those of formats/safetensors.h, formats/hf_config.h and
-// formats/hf_tensors.h; a folder without config.json or weights, with weights of another kind, an
-// index that names a path, a tensor or a file that is missing. Links are followed: a hub's cache is
-// made of them.
+// formats/hf_tensors.h; a folder without config.json or weights, or with weights of another kind;
+// an index that names a path, or a tensor or file that is missing. Links are followed: a hub's
+// cache is made of them.
 #pragma once
 
 #include <cstddef>

@@ -6,8 +6,8 @@
 //   const SourceTensor& head = source.require_tensor("output.weight");
 //
 // Names of tensors and keys are GGUF's, which every reader of a format translates to. Files are
-// mapped, and everything returned (names, strings, the tensors' bytes) is a view into the maps,
-// valid while the source, or what it was moved to, lives.
+// mapped, and everything returned (names, strings, the tensors' bytes) is a view into the maps. It
+// is valid while the source, or the object that it was moved to, lives.
 //
 // A reader treats its files as hostile: it has checked all but the tensors' contents.
 // Errors (kFile) name the file, the field, and the remedy.

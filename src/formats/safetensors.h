@@ -1,5 +1,5 @@
-// The header of a safetensors file: 8 bytes with its length, little endian, JSON that gives each
-// tensor a type, a shape and a range of the data, then the data:
+// Reads the header of a safetensors file. The file has 8 bytes with the header's length (little
+// endian), then JSON that gives each tensor a type, a shape and a range of the data, then the data:
 // https://github.com/huggingface/safetensors#format
 //
 // A file is hostile until proven otherwise. These functions check all of it but the tensors'

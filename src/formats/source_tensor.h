@@ -37,8 +37,8 @@ struct SourceRun {
   // source owns the codes. All runs of a tensor have codes of the same bits, or none has any.
   const StoredCodes* codes = nullptr;
   // Row r of the run is row first + step * ((r % interleave) * (rows / interleave) + r /
-  // interleave) of `stored`, or with `transposed` the elements of column column + step * r in rows
-  // [first, first + dims[0]).
+  // interleave) of `stored`. With `transposed`, row r is the elements of column column + step * r
+  // in rows [first, first + dims[0]).
   uint64_t first = 0, column = 0;
   uint32_t interleave = 1, step = 1;
   bool transposed = false;

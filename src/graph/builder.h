@@ -1,6 +1,6 @@
 // GraphBuilder appends ops in execution order. A value lives from the node that writes it to the
-// last node that reads it, and `finish` lays values out so that no two that are alive at the same
-// time share memory. So activation memory doesn't depend on the number of layers.
+// last node that reads it. finish() lays values out so that values that are alive at the same time
+// never share memory. So activation memory doesn't depend on the number of layers.
 //
 // A value that another group reads keeps its memory until all groups have met again. Until then the
 // reading group may be behind the group that wrote the value. Groups meet at the next kReduce,

@@ -4,8 +4,8 @@
 //
 //   expanded = floor((prompt - tail) / step) step, at least 0
 //
-// Which rows these are follows only from the prompt's length, so a row's bits depend on nothing
-// else (docs/design/latents.md gives the reasons for both numbers).
+// The number follows only from the prompt's length, so a row's bits depend on nothing else
+// (docs/design/latents.md gives the reasons for both numbers).
 #pragma once
 
 #include <cstdint>

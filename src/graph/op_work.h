@@ -1,11 +1,13 @@
 // The work of ops in a step, to be compared with the limits of the machine. Each op reports the
-// work of each of its instances, only from the graph and the step's sizes. The profile of a run,
-// the bench and the cost model (cost/cost_model.h) walk a graph and add up the work of its ops.
+// work of each of its instances, which follows only from the graph and the step's sizes. The
+// profile of a run, the bench and the cost model (cost/cost_model.h) walk a graph and add up the
+// work of its ops.
 //
-// Bytes are those of packed weights and of the KV cache that must be read from memory, each counted
-// once however many tasks read it again from a cache. Operations are the multiplications and the
-// additions of matrix products and of attention, by the unit that they run on. Padding is not
-// counted; nor are norms, RoPE, activations and the embedding, which are a thousandth of the rest.
+// Bytes are those of packed weights and of the KV cache that must be read from memory. Each byte
+// counts once, however many tasks read it again from a processor's cache. Operations are the
+// multiplications and the additions of matrix products and of attention, by the unit that they run
+// on. Padding is not counted; nor are norms, RoPE, activations and the embedding, which are a
+// thousandth of the rest.
 #pragma once
 
 #include <array>

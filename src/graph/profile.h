@@ -5,12 +5,12 @@
 // also notes how much work the op had in all groups (graph/op_work.h). All of it is summed over
 // runs.
 //
-// A member's laps follow each other without gaps: each begins where the last one ended, so that a
-// member's times add up to its time in the run, and the rest of the wall time is the start and the
-// end of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two cores;
-// at most four a node). Without a profile it costs a branch.
-// Each member writes cache lines of its own, nothing is allocated while a graph runs, and nothing
-// throws. All functions but laps() are for the thread that calls the executor, between runs.
+// A member's laps follow each other without gaps: each begins where the last one ended. So a
+// member's times add up to its time in the run; the rest of the wall time is the start and the end
+// of the team's job. A lap costs a look at the clock (80 ns on a virtual machine of two cores; at
+// most four a node). Without a profile it costs a branch. Each member writes cache lines of its
+// own, nothing is allocated while a graph runs, and nothing throws. All functions but laps() are
+// for the thread that calls the executor, between runs.
 #pragma once
 
 #include <chrono>

@@ -128,7 +128,7 @@ struct ExpertsBlock {
   };
   RouterRule rule = {};
   WeightId router = {}, router_bias = {};  // the bias of its logits may be none
-  WeightId bias = {};                      // added to scores only for choosing, or none
+  WeightId bias = {};                      // added to scores only to choose experts, or none
   std::vector<Expert> experts = {};
   std::optional<Expert> shared = {};  // the expert that every token takes
   Activation activation = Activation::kSilu;

@@ -1,8 +1,8 @@
 // Keys of a model's metadata that change its results: scales and caps of logits, embeddings and
 // residuals, layers of other kinds, settings that only windowed layers have. A file is refused if
-// such a key has a value with an effect and no code that makes its blocks has read it, since its
-// text would be wrong. The keys and their neutral values are those of llama.cpp's readers. A key
-// that those readers do not know describes the model and changes nothing.
+// such a key has a value with an effect, and no code that made the model's blocks has read the key.
+// Else the model's text would be wrong. The keys and their neutral values are those of llama.cpp's
+// readers. A key that those readers do not know describes the model and changes nothing.
 #pragma once
 
 #include "models/model_spec.h"

@@ -379,8 +379,7 @@ TEST(Attention, AlibiSlopes) {
   EXPECT_EQ(alibi_slopes(1, 4), std::vector<float>{0x1p-4f});
 }
 
-// If keys and values are kept only for the step, rows see their own item, whatever its first
-// position.
+// Rows whose keys and values are kept only for the step see their item, at any first position.
 TEST(Attention, ItemsOfTheStepSeeThemselves) {
   for (Mask mask : {Mask::kCausal, Mask::kBidirectional}) {
     std::vector<Layer> layers = {{shape_of(0, 32, 16, KvKept::kForStep, mask), 3}};

@@ -44,7 +44,7 @@ struct ExpertLayer {
   std::vector<ExpertWeights> experts;  // one type each for all gates, ups and downs
   ExpertWeights shared = {};           // taken by every row with weight 1; null if there is none
   RouterRule rule;
-  const VectorWeight* bias = nullptr;  // added to scores only for choosing; [experts] or null
+  const VectorWeight* bias = nullptr;  // added to scores only to choose experts; [experts] or null
   Activation activation = Activation::kSilu;
   // Biases of the routed experts, [experts][rows] each; or null. The first shard that has columns
   // of down adds its bias.

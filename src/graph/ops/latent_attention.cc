@@ -42,9 +42,9 @@ struct Task {
 };
 
 // Attends to latents: the sum of a c over positions, with a = softmax(q' c + q_rope k_rope). The
-// thread of a piece visits one span after the other, waits for the piece before it, merges its sums
-// behind that piece's and tells the next. Pieces are claimed in order, so a piece that a thread
-// waits for is under way or done.
+// thread of a piece visits one span after the other and waits for the piece before it. Then it
+// merges its sums behind that piece's sums, and tells the next piece. Pieces are claimed in order,
+// so a piece that a thread waits for is under way or done.
 class LatentAttentionOp : public Op {
  public:
   LatentAttentionOp(ValueId queries, ValueId out, ValueId merged, const LatentShape& shape,

@@ -45,8 +45,8 @@ struct Room {
 };
 
 // Computes attention of expanded rows. A thread takes a head and some rows. It reads the head's
-// W_UK and W_UV back from their packs, makes k = W_UK c and v = W_UV c of one span after the other,
-// and lets all blocks of rows attend to them. The result takes the place of the query.
+// W_UK and W_UV back from their packs. For one span after the other, it makes k = W_UK c and v =
+// W_UV c, and lets all blocks of rows attend to them. The result takes the place of the query.
 class LatentExpandedOp : public Op {
  public:
   LatentExpandedOp(ValueId queries, ValueId room, const LatentShape& shape,
