@@ -33,13 +33,13 @@ ComparedRow& row_for(const Figure& figure, size_t reports, std::vector<ComparedR
       ComparedRow{figure.what, figure.x, std::vector<std::optional<Figure>>(reports)});
 }
 
-// Adds a report's marks, except those that are there already. With several reports, all marks but
-// the first one get the name of their report.
-void add_marks(const std::vector<Mark>& marks, const std::string& report, bool alone,
+// Adds a report's marks, except those that are there already. A mark that the first report does not
+// have gets the name of its report.
+void add_marks(const std::vector<Mark>& marks, const std::string& report, bool first,
                std::vector<Mark>* all) {
   for (Mark mark : marks) {
     if (std::ranges::find(*all, mark) != all->end()) continue;
-    if (!alone && !all->empty()) mark.label += fmt::format(" ({})", report);
+    if (!first) mark.label += fmt::format(" ({})", report);
     if (std::ranges::find(*all, mark) == all->end()) all->push_back(std::move(mark));
   }
 }
@@ -93,8 +93,8 @@ Comparison compare(std::vector<ReportFile> reports) {
     }
     for (const FigureSet& set : report.sets) {
       ComparedSet& compared = set_for(set, &comparison.sets);
-      add_marks(set.marks, report.name, reports.size() == 1, &compared.about.marks);
-      add_marks(set.x_marks, report.name, reports.size() == 1, &compared.about.x_marks);
+      add_marks(set.marks, report.name, i == 0, &compared.about.marks);
+      add_marks(set.x_marks, report.name, i == 0, &compared.about.x_marks);
       for (const Figure& figure : set.figures) {
         auto& place = row_for(figure, reports.size(), &compared.rows).figures[i];
         if (!place) place = figure;

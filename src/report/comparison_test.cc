@@ -64,6 +64,17 @@ TEST(ComparisonTest, FiguresOfOneReportOnlyAreNull) {
       << text;
 }
 
+TEST(ComparisonTest, MarksOfLaterReportsOnlyGetTheirNames) {
+  FigureSet set{.chart = "time", .name = "s", .figures = {{"", 1, 2}}};
+  ReportFile a{.name = "a", .schema = "s"}, b{.name = "b", .schema = "s"};
+  set.marks = {{1, "least"}, {2, "objective"}};
+  a.add(set);
+  set.marks = {{1, "least"}, {2, "objective"}, {3, "objective"}};
+  b.add(set);
+  const std::vector<Mark> expected = {{1, "least"}, {2, "objective"}, {3, "objective (b)"}};
+  EXPECT_EQ(compare({a, b}).sets.at(0).about.marks, expected);
+}
+
 TEST(ComparisonTest, RefusesKindsAndCrowds) {
   const ReportFile steps = named(json(measured_steps(80)), "a");
   EXPECT_THROW(compare({steps, named(json(served({1})), "b")}), Error);
