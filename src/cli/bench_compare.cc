@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Returns names for the reports: the files' names where these differ, else their paths.
+// Returns names for the reports: their files' names if all of these differ, else the files' paths.
 std::vector<std::string> names_of(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
@@ -34,7 +34,7 @@ void add_compare_option(CLI::App& verb, BenchArgs* args) {
                              ->expected(2, kMaxSeries)
                              ->type_name("FILE FILE...");
   for (CLI::Option* other : others) {
-    // An option that needs another option is excluded where the needed option is.
+    // An option that needs another one is skipped: excluding the needed option is enough.
     if (!other->get_needs().empty()) continue;
     if (other != verb.get_help_ptr() && other != verb.get_help_all_ptr()) compare->excludes(other);
   }

@@ -24,7 +24,8 @@ namespace {
 
 constexpr uint64_t kDispatchTexts = 2000;
 constexpr uint64_t kSeed = 1;
-// The number of different token ids in texts where there is no model: their values change no time.
+// How many different token ids generated texts have if no model is given. The ids' values do not
+// change the time.
 constexpr uint32_t kIds = 1000;
 
 bool is_simulated(const DeviceSpec& spec) { return std::holds_alternative<SimOptions>(spec.what); }
@@ -58,8 +59,8 @@ class BenchPools {
     args.model = session_.args.model;
     args.engine = session_.args.engine;
     args.devices.pools = "one";
-    // Puts the name that the pool has in this run into its spec, since parse_device_specs() has
-    // numbered pools of one name.
+    // The spec gets the pool's own name: parse_device_specs() has numbered pools that had the same
+    // name.
     std::string text = spec.text;
     if (const auto* of = std::get_if<PoolSpec>(&spec.what)) {
       text = "cpu:name=" + spec.name;
@@ -84,7 +85,7 @@ class BenchPools {
   std::optional<EmbedModel> model_;
 };
 
-// Measures for one --embed: holds the devices and their results.
+// Runs the measurements of one `hearth bench --embed`, and holds the devices and their results.
 class EmbedMeasurement {
  public:
   EmbedMeasurement(BenchSession& session, const BenchEmbedArgs& args)

@@ -17,7 +17,7 @@ struct BenchEmbedArgs {
   std::vector<double> slos{1, 2};    // seconds
   std::vector<uint32_t> lengths{kProbeTokens};
   std::vector<std::string> admissions{"deadline"};
-  std::vector<double> parts{0.5, 1, 1.5};  // loads, as parts of the capacity; 0: none
+  std::vector<double> parts{0.5, 1, 1.5};  // loads, as parts of the capacity; 0 is skipped
   double arrival_seconds = 20;
 };
 

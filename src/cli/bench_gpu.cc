@@ -32,8 +32,8 @@ std::vector<uint32_t> lengths_for(const BenchArgs& args) {
   return lengths;
 }
 
-// Returns the seconds of each pass over a text of `rows` tokens, after one pass that does not
-// count.
+// Returns the seconds of each pass over a text of `rows` tokens, after one pass that it does not
+// measure.
 std::vector<double> seconds_of(PassRunner& pass, uint32_t rows, uint32_t repetitions) {
   const std::vector<int32_t> tokens(rows, 0);
   std::vector<uint32_t> pages(pages_for(rows));

@@ -56,8 +56,8 @@ Placement place(const BenchSession& session, uint32_t threads) {
   return placement;
 }
 
-// Returns the numbers of threads to measure: those of the options, else one thread, and also two
-// threads if the machine has as many.
+// Returns the numbers of threads to measure: those that -t gives; by default one, and also two if
+// the machine has that many.
 std::vector<uint32_t> thread_counts(const BenchSession& session) {
   if (!session.args.threads.empty()) return session.args.threads;
   if (default_thread_count(session.machine) < 2) return {1};
@@ -84,7 +84,7 @@ void measure_team(BenchSession& session, const std::vector<MatrixShape>& shapes,
   Team team(placement, TeamOptions{.pin_caller = true});
   auto limits = make_limits(session, team, placement, {isa});
   if (session.args.engine.verbose) print_team(session.machine, placement, *limits);
-  // Free memory is read again, since measuring the limits took some.
+  // Reads again how much memory is free, since measuring the limits took some of it.
   Machine machine = Machine::live();
   KernelBench bench(team, machine, placement.seats[0].node, *limits, contenders, hooks);
   session.report.isa = isa;

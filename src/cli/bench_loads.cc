@@ -55,7 +55,7 @@ void measure_loads(BenchSession& session) {
   hooks.note = [&](const std::string& text) { session.note(text); };
   hooks.loaded = [&](const Engine& engine) {
     loaded = true;
-    // The threads are printed once for each number of threads.
+    // The engine is printed only once for each number of threads.
     if (session.args.engine.verbose && run.threads == 0) {
       progress->finish();
       print_loaded(model.source, session.machine, engine, std::nullopt);
@@ -71,7 +71,7 @@ void measure_loads(BenchSession& session) {
   for (uint32_t threads : counts) {
     if (session.interrupted()) return;
     run = {};
-    // Free memory is read again: it includes page cache that may be dropped.
+    // Reads again how much memory is free. That includes page cache that the system may drop.
     LoadResult result =
         bench.run(Machine::live(), run_options(session, threads), session.args.repetitions);
     if (result.repetitions.empty()) return;

@@ -48,7 +48,8 @@ uint32_t only_length(const std::vector<uint32_t>& lengths, const char* option) {
        option);
 }
 
-// Measures for one --serve: holds the server, the requests and their results.
+// Runs the measurements of one `hearth bench --serve`, and holds the server, the requests and their
+// results.
 class ServeMeasurement {
  public:
   ServeMeasurement(BenchSession& session, const BenchServeArgs& args)

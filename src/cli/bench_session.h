@@ -47,12 +47,12 @@ struct BenchSession {
   // `args` must outlive the object.
   explicit BenchSession(const BenchArgs& args);
 
-  // Returns the numbers of threads to measure; 0 stands for the default, or the plan's.
+  // Returns the numbers of threads to measure; 0 stands for the default, or the plan's number.
   std::vector<uint32_t> thread_counts() const;
   bool interrupted();
   // Prints a note, unless it was printed before.
   void note(const std::string& text);
-  // Prints notes on what makes measurements with these threads unreliable.
+  // Prints notes on everything that makes measurements with these threads unreliable.
   void note_threads(const Placement& placement, const std::vector<std::string>& warnings);
 };
 
@@ -85,8 +85,8 @@ int write_report(const BenchArgs& args, const Report& report) {
 // Writes the session's own report; returns the exit status.
 int print_report(BenchSession& session);
 
-// Measures the limits of the team, with notes on what makes them unreliable. Free memory is read
-// again, since a model may have been loaded.
+// Measures the limits of the team, and prints notes on everything that makes them unreliable. Reads
+// again how much memory is free, since a model may have been loaded.
 std::unique_ptr<TeamLimits> make_limits(BenchSession& session, Team& team,
                                         const Placement& placement, const std::vector<Isa>& isas);
 

@@ -51,8 +51,7 @@ ServeArgs local_args(ServeArgs args) {
   return args;
 }
 
-// Runs `call` in a thread of its own, so that this one can react to signals: Ctrl-C ends the
-// process.
+// Runs `call` in another thread, while this one watches for Ctrl-C, which ends the process.
 template <typename Call>
 void call_beside(const TerminalSignals& signals, const Call& call) {
   std::future<void> done = std::async(std::launch::async, call);
@@ -79,7 +78,7 @@ class HostedModel {
     fail(ErrorCode::kUsage, "'{}' has no chat template: give one with --chat-template FILE",
          text_.path());
   }
-  // Waits for the work of a cancelled request.
+  // Stops the server, and waits until the work of a cancelled request has ended.
   ~HostedModel() { stop(); }
   HostedModel(const HostedModel&) = delete;
   HostedModel& operator=(const HostedModel&) = delete;
@@ -119,7 +118,7 @@ class HostedModel {
   std::thread reactor_;
 };
 
-// The model loaded here; it can be replaced by another during a chat.
+// The model loaded here; the user can replace it by another model during a chat.
 class LocalModels {
  public:
   LocalModels(const TerminalSignals& signals, ServeArgs args)
@@ -131,14 +130,14 @@ class LocalModels {
   LocalModels(const LocalModels&) = delete;
   LocalModels& operator=(const LocalModels&) = delete;
 
-  // Replaces the model. Where it throws, the former model is loaded again or, if that fails, there
-  // is none.
+  // Replaces the model. If the new model cannot be loaded, loads the former one again and throws.
+  // If that fails, too, no model is loaded.
   void take(const std::string& name, ChatEndpoint* endpoint) {
     ServeArgs args = args_;
     args.model = find_named_model(name).path;
     call_beside(signals_, [&] {
       auto next = std::make_unique<HostedModel>(args);
-      // The old model is freed first, since there may be no memory for both.
+      // The old model is freed first, since both may not fit into memory together.
       model_.reset();
       try {
         load(std::move(next), endpoint);

@@ -27,8 +27,8 @@ std::vector<std::string> configured_words(const CLI::App& verb, const Configured
       if (flag) {
         if (value == "true") words.push_back("--" + key);
       } else if (value.empty()) {
-        // An empty value is a word of its own: after "--key=" the parser would take the next word
-        // for it.
+        // An empty value becomes a separate word: after "--key=" the parser would take the next
+        // word for it.
         words.insert(words.end(), {"--" + key, ""});
       } else {
         words.push_back(fmt::format("--{}={}", key, value));

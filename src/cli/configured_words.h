@@ -17,7 +17,7 @@ struct GivenWords {
   Configuration configuration;
 };
 
-// Returns words for configured options that the command line leaves open. `verb` has parsed the
+// Returns words for configured options that the command line does not set. `verb` has parsed the
 // command line.
 std::vector<std::string> configured_words(const CLI::App& verb, const ConfiguredOptions& options);
 

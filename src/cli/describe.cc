@@ -68,7 +68,8 @@ std::vector<RoleTotal> total_roles(const ModelSpec& spec) {
   return totals;
 }
 
-// Reads the model's spec, which has more than the file's keys, if one can be made.
+// Fills in what the model's spec tells, which is more than the file's keys do. Does nothing if no
+// spec can be made.
 void read_spec(const ModelSource& file, ModelDescription* model) {
   try {
     const ModelSpec spec = make_spec(file);
@@ -90,7 +91,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
       model->head_dim = latent->key_length;
     }
   } catch (const Error&) {
-    // The values of the keys stay where there is no spec.
+    // Without a spec, the values that were read from the keys stay.
   }
 }
 

@@ -23,7 +23,7 @@ struct TypeTotal {
 struct RoleTotal {
   std::string role, type = {};
   uint64_t matrices = 0, elements = 0;
-  uint64_t bytes = 0;          // in the file, without scales that are tensors of their own
+  uint64_t bytes = 0;          // in the file, without scales in separate tensors
   uint64_t packed = 0;         // in memory, on one memory node
   std::string packed_as = {};  // the pack kind
 };

@@ -45,7 +45,8 @@ TEST(DescribeModel, ReadsWhatTheFileSays) {
   EXPECT_EQ(model.types[1].bytes, 18u);
 }
 
-// The factors of RoPE lie in a tensor, rope_freqs.weight, whose type is not read.
+// RoPE's factors lie in the tensor rope_freqs.weight. If this program cannot read its type, the
+// description has no blocks.
 TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
   TestSource source = made_source({.architecture = "llama"});
   source.add("rope_freqs.weight", {8});

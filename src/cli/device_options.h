@@ -31,7 +31,7 @@ void add_device_options(CLI::App& verb, DeviceArgs* args);
 // Returns the seconds of "2s", "500ms" or "1.5"; 0 for other texts.
 double parse_seconds(const std::string& text);
 
-// Combines the options of devices and of an engine; `engine` holds the verb's own decisions.
+// Combines the options of devices and of an engine; `options` holds what the verb itself decides.
 SetupOptions setup_options(const Machine& machine, const DeviceArgs& args, const EngineArgs& engine,
                            const EngineOptions& options, const EmbedOptions& embed);
 DispatchOptions dispatch_options(const DeviceArgs& args);

@@ -17,7 +17,8 @@ namespace hearth {
 // Checks the measured bandwidth. `channels`: the number of memory channels with modules, if known.
 Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> channels);
 
-// Checks the free bytes of the disk on which `folder`, where models are kept, lies; none: unknown.
+// Checks how much space is free on the disk that holds `folder`, where models are kept; none:
+// unknown.
 Finding check_disk(const std::string& folder, std::optional<uint64_t> free_bytes, bool all);
 // Returns the free bytes on the disk of the folder, or of the nearest folder above it that exists.
 std::optional<uint64_t> free_disk_bytes(const std::string& folder);

@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMaxBatch = 1u << 16;
-// The most texts in a step: each holds at least one KV page.
+// The most texts in a step: each takes at least one KV page.
 constexpr uint32_t kStepTexts = 128;
 
 EmbedOptions settle_embedding(const EmbedModelArgs& args, const ModelSpec& spec) {

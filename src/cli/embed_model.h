@@ -39,25 +39,26 @@ struct EmbedModel {
 
   // Returns the elements of a vector.
   uint32_t width() const { return options.scoring ? 1 : model.spec.hyper.width; }
-  // Returns the query for devices: the text's tokens, cut to the context, which costs are predicted
-  // from.
+  // Returns the query for devices: the text's tokens, cut to the context. Costs are predicted from
+  // them.
   EmbedQuery query(std::string_view text) const;
 };
 EmbedModel open_embed_model(const EmbedModelArgs& args);
 // Does what open_embed_model() does, with a model that is open already; `args.model` and `args.pre`
 // are ignored.
 EmbedModel settle_embed_model(OpenedModel model, const EmbedModelArgs& args);
-// Prepares a model to score pairs: a reranker by its head, any text model by its logits of yes and
-// no. Throws (kUnsupported) where the model can do neither, and (kUsage) for devices other than
-// processors.
+// Prepares a model to score pairs: a reranker scores by its head, any text model by the logits of
+// "yes" and "no". Throws (kUnsupported) where the model can do neither, and (kUsage) for devices
+// other than processors.
 EmbedModel settle_reranker(OpenedModel model, const EmbedModelArgs& args);
 
 // Loads the devices that get a queue, with progress on the terminal. If `interrupts` are given,
-// Ctrl-C ends the process meanwhile. `clock` and the model must outlive the devices.
+// Ctrl-C during loading ends the process. `clock` and the model must outlive the devices.
 EmbedSetup load_devices(const EmbedModelArgs& args, EmbedModel& model, const Machine& machine,
                         DeviceClock& clock, Interrupts* interrupts = nullptr);
 
-// Returns the most tokens of a text: what the pools hold or, without a pool, the model's context.
+// Returns how many tokens a text may have: as many as the pools hold or, without a pool, as the
+// model's context holds.
 uint32_t text_context(const EmbedModel& model, const EmbedSetup& setup);
 
 // Restricts this thread (reading, tokenizing, writing) to PUs on which no pool computes, if there

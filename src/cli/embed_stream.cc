@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// The most texts in flight: many, so that one slow text does not stop other devices.
+// The most texts in flight: they are many, so that one slow text does not stop other devices.
 constexpr size_t kWindow = 4096;
 // The most texts without a vector that are reported one by one; further ones are counted.
 constexpr uint64_t kMaxReported = 20;
@@ -28,7 +28,7 @@ std::string texts_text(uint64_t count) { return fmt::format("{} texts", count); 
   throw Error(error.code(), fmt::format("{}: {}", place, error.what()));
 }
 
-// State shared by the devices' threads and this one.
+// State shared by the devices' threads and the thread that runs the stream.
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable changed;
@@ -133,7 +133,8 @@ void Stream::skip(const Pending& pending) {
                          totals_.without == kMaxReported ? "; further ones are only counted" : ""));
 }
 
-// Writes the finished texts at the front; waits up to `wait` for the first.
+// Writes the results of the oldest texts, up to the first that is not finished. Waits up to `wait`
+// for the oldest.
 bool Stream::write_ready(std::chrono::milliseconds wait) {
   bool any = false;
   while (!window_.empty()) {
@@ -200,7 +201,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
   EmbedTokens tokens;
   std::string text = options.prefix + row.text;
   try {
-    // An empty text stays empty: the prefix by itself is not embedded.
+    // An empty text stays empty: it does not get the prefix.
     if (!row.text.empty()) tokens = embed_tokens(tokenizer, text, options.context);
   } catch (const Error& error) {
     fail_at(row.place, error);
@@ -216,7 +217,7 @@ StreamQuery make_query(const Tokenizer& tokenizer, const StreamOptions& options,
          row.place, tokens.whole, options.context);
   }
   made.whole = tokens.whole;
-  // Endpoints get no text that was cut, since they would read all of it.
+  // Endpoints read the text itself. If it was cut, they get none, since they would read all of it.
   if (options.texts && !tokens.was_cut()) made.query.text = std::move(text);
   made.query.tokens = std::move(tokens.ids);
   return made;

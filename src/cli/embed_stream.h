@@ -35,7 +35,7 @@ struct StreamTotals {
 
 // Makes the query of a text for devices. If the text has no tokens, there is no query, and
 // `no_tokens` says why. Throws (kRequest), naming `place`, where the text is longer than the
-// context and is not to be cut.
+// context and `options` do not allow to cut it.
 struct StreamQuery {
   EmbedQuery query;
   size_t whole = 0;  // the text's tokens before it was cut

@@ -49,8 +49,8 @@ class Search {
     if (whole || below == 0) return true;
     std::ranges::sort(folders);
     for (const fs::path& each : folders) {
-      // A subfolder that cannot be listed is left out. A link may form a cycle, so it is not
-      // searched further.
+      // A subfolder that cannot be listed is left out. A link may form a cycle, so folders below a
+      // linked one are not searched.
       std::error_code other;
       look(each, fs::is_symlink(each, other) ? 0 : below - 1, &other);
     }
@@ -79,7 +79,7 @@ std::string one_stamp(const std::string& path) {
 std::vector<FoundFile> find_model_files(const std::string& folder) {
   Search search;
   std::error_code error;
-  // Drops a trailing slash, since the name behind it would be empty.
+  // Drops a trailing slash, since the file name of such a path is empty.
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   if (!search.look(path, kMaxFolderDepth, &error)) {

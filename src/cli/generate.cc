@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// The most results per continuation that may wait for this thread.
+// How many results of each continuation may wait until this thread takes them.
 constexpr uint32_t kResultsAhead = 16;
 
 void add_result(const Result& result, double seconds, Continuation* completion) {
@@ -88,8 +88,8 @@ class Batch {
     uint32_t left;  // unfinished choices
   };
 
-  // Submits as many prompts as the service accepts for certain, even if all choices of all
-  // submitted prompts have to wait.
+  // Submits as many prompts as the service is certain to accept, even if all choices of all
+  // submitted prompts have to wait there.
   void submit() {
     for (; next_ < prompts_.size() && jobs_.size() < max_jobs_; ++next_) {
       Request one = request_;

@@ -17,7 +17,7 @@ struct Continuation {
   size_t prompt = 0;
   uint32_t choice = 0;
   size_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;  // tokens of the prompt whose KV entries came from another
+  uint32_t cached_tokens = 0;  // tokens of the prompt whose KV entries another prompt left
   std::string text;
   uint32_t tokens = 0;
   std::optional<Finish> finish;
@@ -35,8 +35,8 @@ struct Continuation {
 using ResultCallback = std::function<void(const Continuation&, const Result&)>;
 
 // Generates continuations for all prompts. `request` holds what they have in common; its `choices`
-// are the continuations of each. The result is ordered by prompt, then choice. Ctrl-C cancels
-// running requests.
+// is the number of continuations of each prompt. The result is ordered by prompt, then choice.
+// Ctrl-C cancels running requests.
 std::vector<Continuation> generate(Service& service,
                                    const std::vector<std::vector<int32_t>>& prompts,
                                    const Request& request, const Interrupts& interrupts,

@@ -10,7 +10,8 @@
 namespace hearth {
 namespace {
 
-// Times are taken by the computing threads: a late reader finds all tokens at once.
+// The computing threads take the times, so that these are right though this reader comes late and
+// finds all tokens at once.
 TEST(Generate, ReportsWhenTokensWereComputed) {
   constexpr double kTick = 1e6;
   const ModelSource file =

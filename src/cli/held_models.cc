@@ -15,8 +15,9 @@ namespace {
 // Bytes that an engine for embeddings takes in addition to its weights.
 constexpr uint64_t kEmbedderBytes = uint64_t{64} << 20;
 
-// Returns the PUs for models that embed or rank, apart from those for text: a quarter of the cores,
-// the highest of those on which no one else computes; none where only one is left.
+// Returns the PUs that only models that embed or rank use: those of a quarter of the cores. Takes
+// the cores with the highest numbers of all that nothing else computes on, but leaves at least one
+// to models for text.
 std::vector<uint32_t> queue_pus(const ToHold& model) {
   if (!*model.queues_apart) return {};
   const Machine& machine = *model.machine;
@@ -37,7 +38,8 @@ std::vector<uint32_t> queue_pus(const ToHold& model) {
   return pus;
 }
 
-// Restricts the model to these PUs unless its options place it.
+// Returns the model's options, with its threads restricted to queue_pus() unless the user's options
+// place them.
 ServeArgs queue_args(const ToHold& model) {
   ServeArgs args = model.args->args;
   PlanArgs& plan = args.engine.plan;

@@ -23,9 +23,9 @@ struct ToHold {
   std::string name;
   std::shared_ptr<const ModelArgs> args;
   const Machine* machine;
-  std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that others compute on
-  // Whether models of the set that embed or rank have cores of their own, which models for text
-  // leave free. Decided before the first model is opened.
+  std::shared_ptr<const std::vector<uint32_t>> others;  // PUs of models outside of the set
+  // Whether some cores are reserved for those models of the set that embed or rank. Models for text
+  // then leave these cores free. It is decided before the first model is opened.
   std::shared_ptr<const bool> queues_apart;
 };
 

@@ -18,11 +18,11 @@ namespace hearth {
 void group_options(CLI::App& program);
 
 // Makes the pages of the program and of all its verbs name neither the options that exclude each
-// other nor the conditions of a value. Call it before verbs are added: they inherit it.
+// other nor the conditions of a value. Call it before verbs are added: verbs inherit the format.
 void set_help_format(CLI::App& program);
 
-// The parser's sentence. Where two options exclude each other, or one needs another, it names both
-// and the remedy.
+// Returns the parser's sentence about an error. If two options exclude each other, or one needs
+// another, the sentence names both and the remedy.
 std::string parse_sentence(const CLI::ParseError& error);
 
 }  // namespace hearth

@@ -3,15 +3,16 @@
 namespace hearth {
 namespace {
 
-// The handler of the first SIGINT restores the default action, by which received() knows that a
-// signal came.
+// The handler of the first SIGINT restores the default action, so received() sees that a signal
+// came.
 void become_usual(int) { std::signal(SIGINT, SIG_DFL); }
 
 }  // namespace
 
 Interrupts::Interrupts() {
   sigaction(SIGINT, nullptr, &before_);
-  // SIGINT is ignored where a script started the program in the background; that stays.
+  // A script that started the program in the background may have set SIGINT to be ignored. Then it
+  // stays ignored.
   if (before_.sa_handler == SIG_IGN) return;
   struct sigaction once {};
   once.sa_handler = become_usual;

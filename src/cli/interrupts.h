@@ -17,7 +17,8 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
 
   bool received() const;
-  // Ends the process by SIGINT where one came. For times when no results can be lost yet.
+  // Ends the process by SIGINT if that signal was received. Call it only while there are no results
+  // to lose.
   void die_if_received() const;
 
  private:

@@ -220,7 +220,7 @@ std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args
 
 void for_each_row(Service& service, const ModelSource& source, std::span<const int32_t> tokens,
                   uint32_t from, const RowCallback& on_row) {
-  // Twice the rows of a step: one step's rows are computed while the last one's are read.
+  // Room for the rows of two steps: this thread reads those of one step while the next is computed.
   auto stream = std::make_shared<ResultStream>(2 * service.engine().options().outputs);
   Request request;
   request.prompt.assign(tokens.begin(), tokens.end());

@@ -23,7 +23,7 @@ namespace hearth {
 Isa environment_isa(const CpuFeatures& features);
 
 // A Listener that prints warnings, and with `verbose` details, and shows progress while it lives.
-// If `interrupts` are given, Ctrl-C ends the process meanwhile.
+// If `interrupts` are given, Ctrl-C ends the process while the object lives.
 class ConsoleListener {
  public:
   explicit ConsoleListener(bool verbose, Interrupts* interrupts = nullptr);
@@ -34,11 +34,11 @@ class ConsoleListener {
   Listener listener_;
 };
 
-// Opens the model that a verb names, the demo model where it names none.
+// Opens the model that the user named, or the demo model if the user named none.
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              bool verbose, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny, const WeightPolicy& weights = {});
-// Opens such a model with the engine's options about weights.
+// Does the same with the engine's options about weights.
 OpenedModel open_named_model(const std::string& path, const std::optional<std::string>& pre,
                              const EngineArgs& args, TokenizerUse tokenizer = TokenizerUse::kNeeded,
                              ModelUse use = ModelUse::kAny);

@@ -34,7 +34,8 @@ bool looks_like_file(const std::string& typed) {
   return typed.ends_with(".gguf") || typed.ends_with(".safetensors") || typed.ends_with(".json");
 }
 
-// Finds a model in the stores; empty where none has it. `hub` is the typed text as a name on a hub.
+// Finds a model in the stores; empty if no store has it. `hub` is the typed text as a name on a
+// hub.
 NamedModel find_in_stores(const std::string& typed, const std::optional<HubName>& hub,
                           StoredModels* stored) {
   std::string name = typed;

@@ -22,7 +22,7 @@ struct NamedModel {
   std::string name;  // its name in a store; empty: it is a path
 };
 
-// The models in the stores, listed once, when the first name needs them.
+// The models in the stores, which are listed once, when the first name is looked up.
 class StoredModels {
  public:
   const std::vector<LocalModel>& all() {
@@ -39,8 +39,8 @@ class StoredModels {
 // Finds a model on this machine.
 NamedModel find_named_model(const std::string& typed, StoredModels* stored);
 NamedModel find_named_model(const std::string& typed);
-// Finds a model, and fetches one from a hub unless `offline`; its size is printed first. Ctrl-C
-// meanwhile ends the process, and fetched parts are kept.
+// Finds a model, and fetches one from a hub unless `offline`; prints its size first. Ctrl-C during
+// the fetch ends the process, and the parts fetched so far are kept.
 NamedModel fetch_named_model(const std::string& typed, bool offline, StoredModels* stored);
 NamedModel fetch_named_model(const std::string& typed, bool offline);
 

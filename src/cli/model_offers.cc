@@ -49,7 +49,7 @@ bool serves_more(const ServeArgs& args, const Configuration& configuration) {
   return !args.models.empty() || args.all_models || has_tables(configuration);
 }
 
-// The arguments and state of one find_offers().
+// The arguments and state of one call of find_offers().
 struct Finding {
   const OfferSetting& setting;
   const OfferTime time;
@@ -128,7 +128,8 @@ std::vector<FoundModel> find_models(const OfferSetting& setting, const Configura
     if (same == all.end()) {
       all.push_back(std::move(model));
     } else {
-      same->also.push_back(std::move(model.name));  // the same model, with options of its own
+      same->also.push_back(
+          std::move(model.name));  // a further name of a model that is listed already
     }
   }
   return all;
@@ -209,7 +210,7 @@ OfferedModel offer_of(const FoundModel& model, const OfferSetting& setting,
   return offer;
 }
 
-// Adds short names where such a name means one model only.
+// Adds to each model those of its short names that no other model has.
 void add_short_names(std::vector<OfferedModel>* offers) {
   std::map<std::string, int> times;
   for (const OfferedModel& offer : *offers) {

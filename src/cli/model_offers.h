@@ -24,7 +24,7 @@ struct OfferSetting {
   const GivenWords& given;
   const Machine& machine;
   std::shared_ptr<StepTurns> turns;
-  std::shared_ptr<const std::vector<uint32_t>> others;  // PUs that somebody else works on
+  std::shared_ptr<const std::vector<uint32_t>> others;  // PUs of models outside of the set
   // Whether to reserve cores for models that embed or rank, even if find_offers() finds none that
   // the user named. Set for a later search that does not look for named models again.
   bool queues_apart = false;
@@ -33,7 +33,8 @@ struct OfferSetting {
 // Missing models are fetched at the start only.
 enum class OfferTime : uint8_t { kStart, kLater };
 
-// The kind of model that a file's header states, valid as long as the file has the same stamp.
+// The kind of model that a file's header states, which holds as long as the file has the same
+// stamp.
 struct KnownHeader {
   std::string stamp;
   ModelKind kind;
@@ -44,8 +45,8 @@ using KnownHeaders = std::map<std::string, KnownHeader>;  // by OfferedModel::ma
 
 // Finds the models. Reads the headers of all files that are not in `known`, and adds these headers
 // to it. A model that was named and cannot be served is an error (kUsage, kFile and those of the
-// readers), and so are two with one name; a model that was merely found is then left out, with a
-// note.
+// readers), and so are two such models with one name. A model that was only found is left out in
+// these cases, with a note.
 std::vector<OfferedModel> find_offers(const OfferSetting& setting,
                                       const Configuration& configuration, OfferTime time,
                                       KnownHeaders* known);

@@ -52,16 +52,18 @@ struct TextSource {
   std::optional<std::string> text, path;
 };
 void add_text_source(CLI::App& verb, TextSource* source);
-// The source of several texts: -p, repeated, else as above.
+// The source of several texts: every -p TEXT, else -f FILE, else standard input.
 struct TextSources {
   std::vector<std::string> texts;
   std::optional<std::string> path;
 };
 void add_text_sources(CLI::App& verb, TextSources* sources);
-// Reads the text; `what` names it in a hint where standard input is a terminal.
+// Reads the text; `what` names the text in the hint that is printed if standard input is a
+// terminal.
 std::string read_source(const TextSource& source, const std::string& what);
 
-// Values of --weights that are not a type: as stored, and whatever fits.
+// Values of --weights that name no type: the weights as they are stored, and the types that fit
+// into memory.
 inline constexpr const char *kStoredWeights = "stored", *kAutomaticWeights = "auto";
 std::vector<std::string> weight_choices();
 // Returns the policy for --weights; `importance` is the file of an importance matrix. Throws
@@ -98,7 +100,7 @@ struct EngineArgs {
   uint64_t memory_room = 0;  // limit on all memory of the engine; 0: what is free
 };
 void add_engine_options(CLI::App& verb, EngineArgs* args, const std::string& context_help);
-// Adds the storage options alone, for a verb with options of its own for threads (`threads`) and
+// Adds only the options of storage, for a verb that has other options for threads (`threads`) and
 // context.
 void add_storage_options(CLI::App& verb, EngineArgs* args, CLI::Option* threads);
 

@@ -35,7 +35,7 @@ struct PlanArgs {
 };
 
 CLI::Option* add_threads(CLI::App& verb, PlanArgs* args);
-// Adds the options of a plan, except --threads, which is the verb's option `threads`.
+// Adds the options of a plan, except --threads, which the verb has already, as `threads`.
 void add_plan_options(CLI::App& verb, PlanArgs* args, CLI::Option* threads);
 
 // Sets an engine's options for `machine`. Throws (kUsage) for a node or CPU that the machine lacks

@@ -129,7 +129,7 @@ size_t verb_place(const std::vector<std::string>& words) {
 }
 
 // Returns an error about an option of another program; "" where there is none among the words. The
-// parser may report such a word as a different fault, as for `-ngl 99`.
+// parser may report such a word as a different fault, for example `-ngl 99`.
 std::string foreign_sentence(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* verb = chosen_verb(program);
   for (const std::string& word : words) {

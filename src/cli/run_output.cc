@@ -70,8 +70,8 @@ void RunOutput::print_in_order() {
   }
 }
 
-// Begins a text: several texts get a heading line each, as head and tail print it; a single one
-// none.
+// Begins a text. If there are several, prints a heading line, as head and tail do for several
+// files.
 void RunOutput::begin_text() {
   if (begun_) return;
   begun_ = true;

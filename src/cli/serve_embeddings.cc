@@ -57,7 +57,7 @@ ServedEmbeddings::ServedEmbeddings(const ServeArgs& args, const Machine& machine
 void ServedEmbeddings::load(const std::string& name, const std::vector<uint32_t>& others) {
   if (!others.empty() && !role_.devices) {
     std::vector<uint32_t> rest = pus_beside(machine_, others);
-    // If no core is left for this model, both share all cores.
+    // If the other models leave no core, this one shares all cores with them.
     if (!rest.empty()) args_.engine.plan.cpus = ranges_text(rest);
   }
   if (role_.ranks && !model_.model.spec.score) {

@@ -42,8 +42,8 @@ class ServedEmbeddings {
   ServedEmbeddings(const ServeArgs& args, const Machine& machine, OpenedModel model,
                    const EmbedRole& role);
 
-  // Loads the model. Avoids the PUs `others`, which others compute on, unless its options place it.
-  // Throws (kResource) where no device has a queue.
+  // Loads the model. Avoids the PUs `others`, on which other models compute, unless the options
+  // place this model. Throws (kResource) where no device has a queue.
   void load(const std::string& name, const std::vector<uint32_t>& others);
 
   const ServedEmbedder& served() const { return *served_; }

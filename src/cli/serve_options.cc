@@ -269,7 +269,8 @@ ServiceOptions service_options(const ServeArgs& args) {
   options.scheduler.max_running = completions.max_running;
   options.make_streamer = streamer_maker(args.gpu, true);
   options.turns = args.turns;
-  // The server limits requests itself; cancelled ones still count here until the next step.
+  // The server itself limits requests. The service allows more, since it counts a cancelled request
+  // until the next step.
   options.max_waiting =
       std::max(options.max_waiting, 2 * (completions.max_running + completions.max_queue));
   return options;

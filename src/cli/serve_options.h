@@ -16,8 +16,8 @@
 
 namespace hearth {
 
-// The most tokens that may wait for a device without a deadline: those of the longest request,
-// 2,048 texts of 512.
+// The most tokens that may wait for a device without a deadline: as many as the longest request
+// has, 2,048 texts of 512 tokens.
 inline constexpr uint32_t kEmbedQueueTokens = 1u << 20;
 
 // The default share of this machine's memory for models.

@@ -42,7 +42,7 @@ EngineArgs ServedText::engine_args(const std::vector<uint32_t>& others) const {
   bool placed = args.plan.cpus || args.plan.file || !args.plan.nodes.empty();
   if (others.empty() || placed) return args;
   std::vector<uint32_t> rest = pus_beside(machine_, others);
-  // If no core is left for this model, both share all cores.
+  // If the other models leave no core, this one shares all cores with them.
   if (!rest.empty()) args.plan.cpus = ranges_text(rest);
   return args;
 }

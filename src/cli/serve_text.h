@@ -25,10 +25,10 @@ class ServedText {
   // `args` and `machine` must outlive the object.
   ServedText(const ServeArgs& args, const Machine& machine, OpenedModel model);
 
-  // Loads the model. Avoids the PUs `others`, which others compute on, unless its options place it.
-  // Takes at most `room` bytes; 0: what is free.
+  // Loads the model. Avoids the PUs `others`, on which other models compute, unless the options
+  // place this model. Takes at most `room` bytes; 0: what is free.
   void load(const std::string& name, const std::vector<uint32_t>& others, uint64_t room = 0);
-  // Returns the least memory that it takes, with keys and values for one sequence.
+  // Returns the least memory that the model needs: with keys and values for one sequence.
   uint64_t min_bytes() const;
 
   const ServedModel& served() const { return *served_; }
@@ -36,7 +36,7 @@ class ServedText {
   bool chats() const { return chat_->has_template(); }
   // The path of the model's file.
   const std::string& path() const { return model_.source.name(); }
-  // Returns the PUs on which no step runs, for all other work; empty where no core is left.
+  // Returns the PUs on which no step runs, for all other work; empty if steps run on all cores.
   const std::vector<uint32_t>& spare_pus() const { return service_->engine().spare_pus(); }
 
  private:

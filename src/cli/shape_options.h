@@ -22,7 +22,7 @@ struct ShapeArgs {
 void add_shape_options(CLI::App& verb, ShapeArgs* args);
 
 // Returns a matcher at the beginning of a text, or null without a constraint. Throws (kFile) where
-// a file cannot be read, and what compile_shape() does.
+// a file cannot be read, and the errors of compile_shape().
 std::shared_ptr<const Matcher> shape_language(const ShapeArgs& args, const Tokenizer& tokenizer);
 
 }  // namespace hearth

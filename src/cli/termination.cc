@@ -29,7 +29,8 @@ void note_signal(int signal) {
 
 void handle(int signal, struct sigaction* before) {
   sigaction(signal, nullptr, before);
-  // SIGINT is ignored where a script started the program in the background; that stays.
+  // A script that started the program in the background may have set SIGINT to be ignored. Then it
+  // stays ignored.
   if (before->sa_handler == SIG_IGN) return;
   struct sigaction once {};
   once.sa_handler = note_signal;
@@ -62,8 +63,8 @@ Termination::~Termination() {
 }
 
 Termination::Wish Termination::wait() const {
-  // poll() returns after a signal, where read() would be restarted: ThreadSanitizer runs handlers
-  // only between calls, or in calls that it knows to block.
+  // Waits by poll(), which returns after a signal; read() would be restarted. That matters under
+  // ThreadSanitizer, which runs handlers only between calls, or in calls that it knows to block.
   pollfd look{reader_, POLLIN, 0};
   while (poll(&look, 1, -1) < 0 && errno == EINTR) {
   }

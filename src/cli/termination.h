@@ -1,6 +1,6 @@
 // Termination: waits for SIGTERM and Ctrl-C, for a server. The first of either makes wait() return;
 // from then on both have their usual effect, so a second one ends the process at once. SIGHUP asks
-// to read the configuration again; where it comes because the terminal closed, it means an end,
+// to read the configuration again; if it comes because the terminal closed, it asks for the end,
 // too. One object lives at a time.
 #pragma once
 

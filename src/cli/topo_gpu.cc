@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr uint32_t kFewest = 16, kFirstPrompt = 512, kLastPrompt = 32768;
-// The number of step sizes on the cores that are predicted; times between are interpolated.
+// For how many step sizes the cores' time is predicted; times for other sizes are interpolated.
 constexpr uint32_t kStepsAsked = 9;
 
 // Predicts the time to a prompt's first token on the cores alone.
@@ -25,7 +25,8 @@ class Cores {
         const EnginePlan& plan)
       : machine_(machine), table_(table), model_(model), plan_(plan) {}
 
-  // Sums steps of the most rows, and the remainder.
+  // Returns the seconds for a prompt: the sum of steps with the most rows, and one with the
+  // remaining rows.
   double prompt(uint32_t tokens) const {
     const uint32_t rows = plan_.prefill.max_rows, whole = tokens / rows, rest = tokens % rows;
     double seconds = rest > 0 ? step(Phase::kPrefill, rest, whole * rows) : 0;
@@ -39,7 +40,8 @@ class Cores {
     return seconds + sum / asked * whole;
   }
   double last_token(uint32_t depth) const { return step(Phase::kDecode, 1, depth); }
-  // Returns the cost of decoding a token where decoding gets the part `left` of the memory's rates.
+  // Returns the cost of decoding a token if decoding gets only the part `left` of the memory's
+  // bandwidth.
   StepCost decode(uint32_t depth, double left) const {
     BandwidthTable table = table_;
     for (std::vector<double>& rates : table.read) {
@@ -130,7 +132,7 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
 GpuPrediction::Beside beside_of(const GpuPrediction& prediction, const PassTarget& target,
                                 const MeasuredAccelerator& gpu, const Cores& cores,
                                 uint32_t depth) {
-  // Decoding always keeps some of the memory's rate, as in virtual time.
+  // Decoding always keeps some of the memory's rate, as in the virtual time of a described GPU.
   const double left = std::max(1 - prediction.link_rate / prediction.memory_rate, 1.0 / 16);
   const StepCost alone = cores.decode(depth, 1), decode = cores.decode(depth, left);
   GpuPrediction::Beside beside{.depth = depth,

@@ -18,8 +18,8 @@ Machine named_machine(const std::string& name);
 std::string ranges_text(const std::vector<uint32_t>& numbers);
 void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numbers);
 
-// Returns text about packages, nodes, caches and cores, distances and limits; of this machine also
-// its kernels' level.
+// Returns text about packages, nodes, caches and cores, distances and limits; for this machine also
+// the level of its kernels.
 std::string machine_text(const Machine& machine);
 // Writes the machine as keys of the object that `json` is in.
 void json_machine(Json& json, const Machine& machine);

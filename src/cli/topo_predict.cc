@@ -21,7 +21,7 @@ Prediction of_plan(std::string name, const EnginePlan& plan) {
   return {std::move(name), placed(plan.decode), placed(plan.prefill), {}, {}};
 }
 
-// Plans as an engine would with other options, but with the rows of `plan`.
+// Returns the plan that an engine with these options would make, but with the rows of `plan`.
 EnginePlan like(const Machine& machine, const EnginePlan& plan, EngineOptions options) {
   options.prefill_rows = plan.prefill.max_rows;
   options.decode_rows = plan.decode.max_rows;

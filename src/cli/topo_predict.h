@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// A plan and its predicted rates. The first is the plan asked for; `name` says how another one
-// differs.
+// A plan and its predicted rates. The first prediction is that of the plan asked for; `name` says
+// how a later plan differs from it.
 struct Prediction {
   std::string name;
   PlacedPlan decode, prefill;

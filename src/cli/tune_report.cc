@@ -13,7 +13,7 @@ namespace {
 
 const char* how(const TunedPhase& phase) { return phase.measured ? "measured" : "predicted"; }
 
-// Returns the saved share of the default's time, as text.
+// Returns as text which share of the default's time is saved.
 std::string gain_text(const TimeRatio& cost, bool measured) {
   auto percent = [](double part) { return 100 * (1 - part); };
   std::string text = fmt::format("{:.1f} %", percent(cost.ratio));
@@ -102,7 +102,8 @@ std::string plan_words(const Plan& plan) {
 }
 
 std::string doubt_text(const TuneDoubt& doubt, const char* what) {
-  // The least share of CPU time, taken by other programs or the host, that is named as a reason.
+  // If other programs or the host took at least this share of CPU time, the report names that as a
+  // reason.
   constexpr double kMuch = 0.02;
   if (doubt.open.count == 0) return {};
   std::string why;

@@ -30,7 +30,7 @@ class VectorOutput {
     skip_row();
     ++rows_;
   }
-  // Ends the output; written rows are complete. A file appears only now.
+  // Ends the output, which has only complete rows. A file appears only when this is called.
   virtual void end() {}
   // Returns the number of rows, written and skipped.
   uint64_t rows() const { return rows_; }

@@ -188,7 +188,7 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   return options;
 }
 
-// Returns the options that concern measurements in this process.
+// Returns the options that only measurements in this process use.
 std::vector<CLI::Option*> not_with_serve(CLI::App& verb, CLI::Option* model) {
   std::vector<CLI::Option*> options = {model};
   for (const char* name :

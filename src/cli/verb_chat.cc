@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Throws for options that concern a server elsewhere, where there is none.
+// Throws if options for a server elsewhere were given without such a server.
 void check_chat(const ChatArgs& args) {
   if (!names_server(args.serve.model) && (args.server_model || args.serve.key_file)) {
     fail(ErrorCode::kUsage,

@@ -47,8 +47,8 @@ TurnSetting setting_of(const KnownFormat& known) {
   return {.format = known.format, .vocabulary = made_turn_vocabulary(known.controls)};
 }
 
-// Finds the format of a template without a model: the vocabulary is bytes, and the usual markers as
-// tokens.
+// Finds the format of a template that comes without a model. Its vocabulary is made of single
+// bytes, and of the usual markers as tokens.
 TurnSetting template_setting(const std::string& path) {
   const ChatTemplate chat(read_text(path));
   const RenderTurns render = renderer_of(chat);

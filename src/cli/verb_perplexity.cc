@@ -42,7 +42,7 @@ class Score {
   }
   uint64_t count() const { return count_; }
   double perplexity() const { return std::exp(mean()); }
-  // Returns the perplexity's standard error: that of the mean, carried through exp.
+  // Returns the perplexity's standard error: the mean's standard error, carried through exp.
   double error() const {
     if (count_ < 2) return 0;
     double variance = sum_of_squares_ / static_cast<double>(count_) - mean() * mean();

@@ -43,7 +43,8 @@ uint64_t settled_piece(uint64_t bytes) {
 
 // Returns tokens a second times bytes of the file, a product that is nearly the same for all types
 // of a model. It is predicted for the file that would be taken, from the bytes of weights read for
-// a token and this machine's bandwidth. None where the file's header is not sufficient.
+// a token and this machine's bandwidth. Returns none if the file's header does not suffice for
+// that.
 std::optional<double> rate_by_bytes(const StorePlaces& places, const HubName& name,
                                     const ListedRepo& repo, const HubOptions& options,
                                     const std::atomic<bool>& stop) {

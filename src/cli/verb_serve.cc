@@ -97,7 +97,7 @@ struct ToServe {
   }
 };
 
-// Two models for embeddings compute on 1 / kShareOfTwo of the cores each, without a text model.
+// Two models for embeddings compute on 1 / kShareOfTwo of the cores each if there is no text model.
 constexpr uint32_t kShareOfTwo = 2;
 // The most names that a line lists.
 constexpr size_t kMaxNames = 8;
@@ -109,7 +109,7 @@ OpenedModel open_beside(const ServeArgs& args, const std::string& file) {
   return open_named_model(find_named_model(file).path, {}, engine);
 }
 
-// Returns the file's own name, with `end` appended while another model has that name.
+// Returns the file's own name, and appends `end` until no other model has that name.
 std::string free_name(const ToServe& all, const ModelSource& source, const char* end) {
   const auto taken = {all.text_name, all.embeddings_name, all.reranker_name};
   std::string name = name_of({}, source);
@@ -229,7 +229,7 @@ void end_serving(const AppOptions& options, App* app, Reactor* reactor) {
   if (!app->settled()) std::_Exit(0);
 }
 
-// Ends the queues before the App, to which they report, however the reactor ends.
+// Ends the queues before the App, to which they report, even if the reactor ends by an exception.
 struct EndQueues {
   void operator()(ToServe* all) const {
     all->embeddings.reset();
