@@ -1,5 +1,5 @@
-// A vocabulary with a token for every byte, whose id is the byte, and one that ends a generation
-// after them: for checking texts against grammars without a model.
+// A vocabulary for checking texts against grammars without a model: it has a token for every byte,
+// whose id is the byte, and a last one that ends a generation.
 #pragma once
 
 #include <memory>

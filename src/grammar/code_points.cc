@@ -101,8 +101,8 @@ CodePoints collect_category(std::string_view wanted) {
   return points;
 }
 
-// Returns an expression for the characters from `first` to `last`, which have as many bytes and
-// differ in one byte, behind which all bytes take all of their values.
+// Returns an expression for the characters from `first` to `last`, which have the same number of
+// bytes and differ in one byte, behind which every byte takes all of its values.
 RegexId byte_ranges(RegexSet& set, const std::string& first, const std::string& last) {
   std::vector<RegexId> parts;
   for (size_t i = 0; i < first.size(); ++i) {
@@ -112,8 +112,9 @@ RegexId byte_ranges(RegexSet& set, const std::string& first, const std::string& 
   return set.concat(parts);
 }
 
-// Splits the range where the number of bytes changes, and until in each part the later bytes take
-// all of their values, and appends an expression for each part.
+// Splits the range into parts and appends an expression for each. Within a part, all characters
+// have the same number of bytes, and the bytes behind the first that differs take all of their
+// values.
 void add_utf8_range(RegexSet& set, char32_t first, char32_t last, std::vector<RegexId>* out) {
   for (char32_t most : {char32_t{0x7f}, char32_t{0x7ff}, char32_t{0xffff}}) {
     if (first <= most && most < last) {

@@ -33,8 +33,8 @@ std::vector<int32_t> forced_tokens(Matcher& matcher, const Tokenizer& tokenizer,
   if (forced.empty()) return {};
   const size_t settled = matcher.settled(forced);
   auto tokens = tokens_behind(before, forced, settled, tokenizer);
-  // The text's last token is not one that the tokenizer would make here: `forced` is tokenized by
-  // itself.
+  // The text's last token is not one that the tokenizer would make here, so `forced` is tokenized
+  // without it.
   if (!tokens) tokens = tokens_behind({}, forced, settled, tokenizer);
   return *tokens;
 }

@@ -12,9 +12,9 @@
 
 namespace hearth {
 
-// Returns the forced tokens, none where there is a choice, and where the tokenizer's tokens do not
-// spell the same bytes. `tokenizer` is that of the matcher's vocabulary, `before` the bytes of the
-// text's last token.
+// Returns the forced tokens, none if the grammar leaves a choice, or if the tokenizer's tokens do
+// not spell the forced bytes. `tokenizer` is that of the matcher's vocabulary, `before` the bytes
+// of the text's last token.
 std::vector<int32_t> forced_tokens(Matcher& matcher, const Tokenizer& tokenizer,
                                    std::string_view before = {});
 

@@ -107,8 +107,8 @@ class GbnfConverter {
     return {.regex = {}, .symbol = builder_.terminal(*part.regex)};
   }
 
-  // Concatenates two parts to one expression; none where one is a symbol or both are too large
-  // together.
+  // Concatenates two parts to one expression; none if one of them is a symbol or the result is too
+  // large.
   std::optional<Part> joined(const Part& first, const Part& second) {
     if (!first.regex || !second.regex || first.size + second.size > kLargestTerminal) return {};
     return Part{.regex = builder_.regexes().concat({*first.regex, *second.regex}),

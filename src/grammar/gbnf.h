@@ -1,7 +1,7 @@
 // Makes grammars from forms that people write: GBNF, a list of choices, a regular expression.
 //
-// `spellable` are the bytes that are a token each (VocabularyTrie::single_bytes()). Texts with
-// other bytes are left out; a grammar without any other text is refused.
+// `spellable` has the bytes for each of which there is a token (VocabularyTrie::single_bytes()).
+// Texts with other bytes are left out; a grammar without any other text is refused.
 //
 // Errors (kRequest): those of the readers (gbnf_reader.h, regex_parser.h) and of GrammarBuilder, as
 // predicates: the caller puts the name of its field before them.

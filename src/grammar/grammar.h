@@ -30,11 +30,12 @@ class Grammar {
   struct List {
     uint32_t dot = 0;
     bool separated = false;
-    bool fills_up = false;  // items may be empty, with no separator: only others are counted
+    bool fills_up =
+        false;  // items may be empty and have no separators: only the others are counted
     uint64_t least = 0, most = 0;
   };
-  // A dot at which a symbol may be the first of a rule, after symbols that may be empty; `count` is
-  // how many items of a list were passed over as empty.
+  // A dot of a rule before which all symbols may be empty, so that the symbol at the dot may be the
+  // first. `count` is how many items of a list were passed over as empty.
   struct Start {
     uint32_t dot;
     uint32_t count;
@@ -59,8 +60,8 @@ class Grammar {
   SymbolId top() const { return top_; }     // its one alternative is the start symbol
 
   Lexer& lexer() const { return *lexer_; }
-  // Tags mark the roles of symbols for those who made the grammar, and are kept as sets of bits:
-  // GrammarBuilder::set_tag().
+  // Tags mark the roles of symbols for the code that made the grammar. A set of tags is kept as
+  // bits: GrammarBuilder::set_tag().
   static constexpr uint8_t kMaxTags = 32;
   bool tagged() const { return tagged_; }  // there are other tags than 0
   uint32_t control_tag(SymbolId control) const { return control_tags_[control - terminals_]; }

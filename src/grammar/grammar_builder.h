@@ -41,7 +41,7 @@ class GrammarBuilder {
   RegexSet& regexes() { return regexes_; }
 
   // Sets the tag, below Grammar::kMaxTags and 0 at first, of symbols that are added from now on.
-  // The matcher tells the tags of a text's bytes and control tokens (Matcher::tags()).
+  // The matcher tells which tags the bytes and control tokens of a text have (Matcher::tags()).
   void set_tag(uint8_t tag) { tag_ = tag; }
   uint8_t tag() const { return tag_; }
 
@@ -55,9 +55,9 @@ class GrammarBuilder {
   // Adds an alternative of a rule; an empty one matches the empty text.
   void add(Symbol lhs, std::span<const Symbol> rhs);
   void add(Symbol lhs, std::initializer_list<Symbol> rhs) { add(lhs, std::span(rhs)); }
-  // Adds a symbol for `least` to `most` items with separators between them; kNoSymbol: none. The
-  // number is counted: it costs the same whatever the bounds, and a long list costs time in
-  // proportion to its length.
+  // Adds a symbol for `least` to `most` items with separators between them; kNoSymbol: none. A
+  // counter counts the items, so that the bounds change no cost, and the time for a list is
+  // proportional to its length.
   Symbol repeated(Symbol item, Symbol separator, uint64_t least, uint64_t most);
   Symbol repeated(Symbol item, uint64_t least, uint64_t most) {
     return repeated(item, kNoSymbol, least, most);
@@ -67,8 +67,8 @@ class GrammarBuilder {
   // a name twice.
   void say_names_once(uint32_t tags = 1) { names_once_ = tags; }
 
-  // Makes the matcher look ahead in names: some beginnings may lead only to names that the object
-  // has already.
+  // Makes the matcher look ahead in names, since some beginnings may lead only to names that the
+  // object has already.
   void note_tight_names() { tight_names_ = true; }
 
   // Builds the grammar without the symbols that no text can complete, so that no text runs into a

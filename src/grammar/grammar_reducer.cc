@@ -6,8 +6,8 @@
 
 namespace hearth {
 
-// Collects the alternatives of all symbols: each of their rules, and for a repeated symbol what its
-// shortest list is made of, each symbol once.
+// Collects the alternatives of all symbols: of a rule all that were added; of a repeated symbol
+// one, which has each symbol of the shortest list once.
 void GrammarReducer::find_alternatives() {
   alternatives_.clear();
   for (uint32_t id = 0; id < builder_.symbols_.size(); ++id) {
@@ -50,8 +50,8 @@ std::vector<bool> GrammarReducer::close(std::vector<bool> holds) const {
   return holds;
 }
 
-// Returns the symbols that the start symbol leads to. Others may be useless, and hard to decide
-// about.
+// Returns the symbols that the start symbol leads to. It may be hard to decide whether a text can
+// complete one of the others, and they are not needed.
 std::vector<bool> GrammarReducer::find_reached() const {
   std::vector<bool> reached(builder_.symbols_.size());
   std::vector<Symbol> waiting{start_};

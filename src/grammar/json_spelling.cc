@@ -51,8 +51,8 @@ RegexId JsonSpelling::hex_range(uint32_t first, uint32_t last, uint32_t digits) 
   return set_.any_of(all);
 }
 
-// Returns the escaped surrogate pairs of characters beyond U+FFFF; `first` and `last` count from
-// U+10000.
+// Returns an expression for the escaped surrogate pairs that spell characters beyond U+FFFF;
+// `first` and `last` count from U+10000.
 RegexId JsonSpelling::pair_range(uint32_t first, uint32_t last) {
   auto halves = [&](uint32_t high, uint32_t high_end, uint32_t low, uint32_t low_end) {
     const RegexId mark = set_.literal("\\u");

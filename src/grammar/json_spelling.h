@@ -4,7 +4,7 @@
 // As each spelling has one value, conditions on a string's value become conditions on its
 // spellings: spelled() converts sets of characters, and a RegexSet's operations do the rest.
 //
-// In raw texts, in markup that is not JSON, characters stand for themselves alone.
+// In raw texts, which stand in markup that is not JSON, every character stands for itself.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class JsonSpelling {
   RegexId any_character() const { return any_; }
   // Returns an expression for all spellings of a text, which is UTF-8.
   RegexId text(std::string_view text);
-  // Returns the spellings of a text in which ASCII characters that need no escape have none.
+  // Returns those spellings of a text in which no ASCII character is escaped without need.
   RegexId usual_text(std::string_view text);
   // Returns one spelling of a text.
   std::string spell(std::string_view text) const;

@@ -118,7 +118,7 @@ std::optional<Lexer::CharacterRun> Lexer::character_run(StateId state) {
 }
 
 // Returns the automaton of characters that `part` matches; none where `part` may go on after a
-// plain character, or where `rest` may be empty or begin with one.
+// plain character, or where `rest` may be empty or begin with a plain character.
 std::optional<CharacterAutomaton> Lexer::characters_of(RegexId part, RegexId rest) {
   RegexId plain = utf8_regex(regexes_, plain_characters());
   RegexId begins = regexes_.concat({plain, regexes_.everything()});

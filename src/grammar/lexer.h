@@ -27,7 +27,7 @@ class Lexer {
   using StateId = uint32_t;
   static constexpr StateId kDead = 0;  // no terminal matches any more
   static constexpr uint32_t kMaxStates = 65'536;
-  // No text of up to this many bytes distinguishes a state from its clamped() one.
+  // No text of up to this many bytes distinguishes a state from clamped() of that state.
   static constexpr uint32_t kClamp = 512;
 
   // `tags` has a set of tags for each terminal.
@@ -53,7 +53,7 @@ class Lexer {
   // Returns whether any text of up to `times` repetitions of `part`, an expression of part(), may
   // follow, as far as the form shows: false is no proof.
   bool takes_repeated(StateId state, RegexId part, uint64_t times);
-  // A state in which one terminal alone goes on, with up to `most` characters of a set and then
+  // A state in which only one terminal can go on: with up to `most` characters of a set and then
   // something that does not begin with a plain character (plain_characters()). `characters` matches
   // the plain ones of the set.
   struct CharacterRun {

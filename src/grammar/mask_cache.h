@@ -1,4 +1,4 @@
-// MaskCache: the token masks of the last positions that were asked for.
+// MaskCache: the token masks of the positions for which a mask was asked last.
 #pragma once
 
 #include <cstdint>

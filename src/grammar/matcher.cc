@@ -11,7 +11,8 @@ namespace {
 // The limit on bytes of the positions that must be kept; making a mask takes more for a while.
 constexpr size_t kMaxNeededBytes = PositionStore::kMaxMemory / 4 * 3;
 
-// Returns the memory at which unneeded positions are freed next: halfway from `used` to the limit.
+// Returns how much memory positions may take until the unneeded ones are freed next: halfway from
+// `used` to the limit.
 size_t half_way(size_t used) { return (used + PositionStore::kMaxMemory) / 2; }
 
 // The number of last tokens for which the state of names is kept.
@@ -99,8 +100,8 @@ bool Matcher::step_names(NameTracker& names, PositionId from, uint8_t byte) {
 }
 
 // Returns whether the name that has begun, or must come next, can only repeat a name of its object.
-// The search for other texts ends at the first that leaves the name, or whose name differs from all
-// names of the object.
+// Searches the texts that may follow until one leaves the name, or has a beginning with which no
+// name of the object begins.
 bool Matcher::must_repeat(const NameTracker& names, PositionId at) {
   if (!grammar_->tight_names() || !names.may_repeat()) return false;
   std::vector<std::pair<PositionId, NameTracker>> todo{{at, names}};

@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-// Limit on the pairs of position and state; beyond it, walking a slice's tokens is cheaper.
+// Limit on the pairs of position and automaton state that are followed; beyond it, walking a
+// slice's tokens is cheaper.
 constexpr size_t kMaxPairs = 512;
 
 }  // namespace
@@ -48,9 +49,9 @@ void Matcher::clear_repeat(std::span<uint64_t> bits, int32_t token) {
   if (has_bit(bits, token) && repeats_name(names_, at_, token)) clear_bit(bits, token);
 }
 
-// Walks the tokens whose beginnings are in a name that may repeat, or before one. Subtrees in other
-// strings are left out: a token that ends such a string and begins a name has two quotation marks,
-// and clear_repeats() checks those.
+// Walks the tokens as long as their beginnings end in, or before, a name that may repeat one of its
+// object. Subtrees in other strings are left out: a token that ends such a string and begins a name
+// has two quotation marks, and clear_repeats() checks those.
 void Matcher::walk_repeats(std::span<uint64_t> bits) {
   if (names_.in_other_string()) return;
   const std::span<const VocabularyTrie::Node> nodes = vocabulary_->nodes();

@@ -28,7 +28,8 @@ constexpr uint32_t kGrammars = 400;
 #endif
 constexpr size_t kLongestText = 6;
 
-// Returns all texts of one to three letters of "ab", some others, and tokens of every role.
+// Returns tokens for all texts of one to three letters "a" or "b" and for some other texts, and
+// tokens of every role.
 std::vector<VocabularyToken> test_tokens() {
   std::vector<VocabularyToken> tokens;
   std::vector<std::string> texts{""};
@@ -212,8 +213,8 @@ TEST(MatcherTest, RandomWalksEnd) {
   }
 }
 
-// Fourteen names, each of which may come once: a beginning that leads to no other name is not
-// allowed.
+// Fourteen names, each of which may come once: a beginning that leads only to names that came
+// already is not allowed.
 TEST(MatcherTest, ANameIsBegunOnlyWhereItCanBeAnother) {
   std::vector<VocabularyToken> tokens = single_byte_tokens();
   for (const char* text : {"ab", "aa", "bab", "{\"", "{\"a", "\":", "b\":", "bb\": ", ", \"",

@@ -23,8 +23,8 @@ class NameTracker {
   bool in_string() const { return phase_ != Phase::kBetween; }
   // Returns whether the text is in a string that is not such a name.
   bool in_other_string() const { return in_string() && !may_repeat(); }
-  // Returns a key of the text's place in its name: two texts in the same object with equal keys go
-  // on alike.
+  // Returns a key of the text's place in its name: after two texts in the same object with equal
+  // keys, the same names may follow.
   std::string place_in_name() const;
   // Returns whether any object has a name so far.
   bool has_names() const;

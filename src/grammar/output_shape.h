@@ -29,8 +29,8 @@ struct OutputShape {
 };
 
 // Compiles any shape but kFree to a matcher at the beginning of a text, for texts that the
-// vocabulary can spell. Throws, beginning with the shape's name, what the compilers do, and
-// (kRequest) where no text at all is left.
+// vocabulary can spell. Throws the compilers' errors, which then begin with the shape's name, and
+// (kRequest) if no text at all is left.
 std::shared_ptr<const Matcher> compile_shape(const OutputShape& shape,
                                              std::shared_ptr<const VocabularyTrie> vocabulary);
 

@@ -1,7 +1,7 @@
 // PositionStore: the positions of texts in a grammar, stepped byte by byte. A position holds the
 // terminals that have begun, in which rows, and how far each has come; where a terminal may end, a
-// row begins. Equal positions are one, and steps are remembered, so a text that repeats positions,
-// as nearly all do, costs a look-up a byte.
+// row begins. Equal positions have one number, and steps are remembered. Nearly all texts repeat
+// positions; then a byte costs one look-up.
 //
 // Errors: those of Lexer and RowStore; more memory than kMaxMemory, which collect() may free
 // (kResource).

@@ -157,7 +157,7 @@ RegexId RegexSet::derive_list(RegexId regex, uint8_t byte) {
   return all ? all_of(results) : any_of(results);
 }
 
-// Returns whether some text matches, as far as that shows without a search.
+// Returns whether some text matches, as far as the form shows without a search.
 bool RegexSet::surely_lives(RegexId regex) const {
   const Node& node = nodes_[regex];
   return node.nullable || node.live == Live::kYes ||
@@ -247,7 +247,7 @@ RegexId RegexSet::clamp_counters(RegexId regex, uint64_t most) {
   switch (node.kind) {
     case Kind::kConcat: {
       RegexId head = clamp_counters(node.a, most);
-      // Bytes reach `b` only if the head may be empty.
+      // Counters in `b` are at the beginning only if the head may be empty.
       RegexId rest = nullable(node.a) ? clamp_counters(node.b, most) : node.b;
       return head == node.a && rest == node.b ? regex : join(head, rest);
     }

@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kMaxRepeated = 1'000'000;
 constexpr uint32_t kDeepestGroup = 64;
 
-// The texts of a part of a pattern, by whether anchors require that the whole text begins with the
-// part, and ends with it: [begins][ends].
+// The texts of a part of a pattern. [begins][ends] says whether anchors require that the whole text
+// begins with this part, and that it ends with it.
 using Anchored = std::array<std::array<RegexId, 2>, 2>;
 
 class PatternParser {
@@ -41,7 +41,7 @@ class PatternParser {
   Anchored plain(RegexId regex) const {
     return {{{regex, set_.nothing()}, {set_.nothing(), set_.nothing()}}};
   }
-  // Returns the expression of the empty text where `regex` matches it, else of nothing.
+  // Returns empty() if `regex` matches the empty text, else nothing().
   RegexId none_of(RegexId regex) const {
     return set_.nullable(regex) ? set_.empty() : set_.nothing();
   }

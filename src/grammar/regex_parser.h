@@ -18,7 +18,7 @@
 namespace hearth {
 
 struct PatternOptions {
-  // Whether a text matches if the pattern matches anywhere in it; else it must match as a whole.
+  // Whether the pattern may match anywhere in a text; otherwise it must match the whole text.
   bool search = true;
   // Returns an expression for the spellings of one character of a set; empty: UTF-8. With another
   // spelling the result matches all spellings of the texts that match the pattern.

@@ -94,7 +94,9 @@ class RegexSet {
   // and the operations above need no new classes.
   uint32_t classes() const { return static_cast<uint32_t>(representatives_.size()); }
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
-  std::span<const uint8_t> representatives() const { return representatives_; }  // a byte a class
+  std::span<const uint8_t> representatives() const {
+    return representatives_;
+  }  // one of each class
   struct Run {
     RegexId part, rest;
     uint64_t least, most;
@@ -130,7 +132,8 @@ class RegexSet {
   struct Node {
     Kind kind = Kind::kNothing;
     bool nullable = false;
-    bool plain = true;    // has no intersection and complement: then only nothing() matches nothing
+    bool plain = true;    // has neither intersection nor complement, so it matches something unless
+                          // it is nothing()
     bool finite = false;  // finitely many texts match, as far as the form shows
     Live live = Live::kUnknown;
     uint32_t height = 0;

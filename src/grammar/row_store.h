@@ -1,7 +1,7 @@
 // RowStore: the item sets of an Earley parser ("rows"): what the grammar expects at a place of a
-// text. Rows with the same items are one row, in whichever text they come up. So a list of 100,000
-// items, or a right recursion as deep, has a few rows, and two places with the same row go on
-// alike.
+// text. Rows with the same items are one row, even in different texts. So a list of 100,000 items,
+// or a right recursion of that depth, has only a few rows. After two places with the same row, the
+// same texts may follow.
 //
 // An item is an alternative that was begun: its dot, the rule that it completes, and the row in
 // which that rule was expected. Where only one item waits for a rule, and ends with it, an item

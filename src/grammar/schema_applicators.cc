@@ -65,8 +65,8 @@ std::vector<ValueCases> SchemaReader::branches(const Scope& scope, const Member&
   return all;
 }
 
-// Makes a case of every set of branches where evaluated members matter, since all branches that
-// hold count then.
+// If evaluated members matter, all branches that hold count. So then every set of branches becomes
+// a case.
 ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
   const std::vector<ValueCases> all = branches(scope, member);
   if (!scope.tracks) {
@@ -91,8 +91,8 @@ ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
   return some;
 }
 
-// Branches without common values are an anyOf; from others the values of the other branches are
-// subtracted.
+// Branches that share no values are united as in anyOf. Of branches that share some, the values of
+// the other branches are subtracted.
 ValueCases SchemaReader::one_of(const Scope& scope, const Member& member) {
   ValueCases some;
   auto exactly = [&] {
@@ -121,8 +121,8 @@ ValueCases SchemaReader::conditional(const Scope& scope) {
   return algebra_.either(std::move(condition), contrary);
 }
 
-// Reads "dependencies" and its two successors: if a property exists, others must or a schema must
-// hold.
+// Reads "dependencies" and its two successors: if a property exists, others must exist, too, or a
+// schema must hold.
 ValueCases SchemaReader::dependencies(const Scope& scope, const Member& member) {
   const json::object* all = member.value().if_object();
   if (all == nullptr) refuse(scope, member.key(), "must be an object");

@@ -118,7 +118,7 @@ class ParameterWriter final : public MarkedWriter {
   }
 
  private:
-  // Returns the goal's number in the other schema, which was read from the same text.
+  // Returns the goal's number in the other schema, which the other reader read from the same text.
   GoalId translate(GoalId goal) {
     if (goal == kNoGoal) return kNoGoal;
     GoalId out = kAnyGoal;
@@ -181,7 +181,8 @@ class PythonWriter final : public MarkedWriter {
     if (value.types & kNumberBit) add(rule, {builder_.terminal(value.numbers)});
     if (!(value.types & kStringBit)) return rule;
     add(rule, {builder_.terminal(texts_.quoted(value.strings))});
-    // The text may stand between single quotation marks, if it has none, and is spelled as in JSON.
+    // A text without single quotation marks may stand between two of them. It is spelled as in
+    // JSON.
     const Symbol mark = tagged(marks_.quote, set.literal("'"));
     const RegexId none = set.repeat(set.bytes(~ByteSet().set('\'')), 0, kNoLimit);
     add(rule, {mark, builder_.terminal(set.all_of({value.strings, none})), mark});

@@ -65,8 +65,9 @@ Symbol SchemaWriter::plain_items(const ArrayCase& array) {
   return behind;
 }
 
-// Writes the whole array where items that satisfy some goals are counted. A state is the number of
-// items and, for each rule, of those that satisfy it; both only as far as it matters.
+// Writes a whole array in which the items that satisfy some goals are counted. A state has the
+// number of items, and for each rule the number of items that satisfy its goal. A number is counted
+// only as far as it matters.
 Symbol SchemaWriter::counted_items(GoalId goal, const ArrayCase& array) {
   if (array.contains.size() > kMaxContains) {
     document_.refuse(reader_.origin(goal), "contains",
@@ -96,8 +97,8 @@ Symbol SchemaWriter::counted_items(GoalId goal, const ArrayCase& array) {
   return whole;
 }
 
-// Adds one more item, which satisfies the rules whose bit is set. Whether it satisfies the others,
-// too, matters only to rules with an upper bound.
+// Adds one more item, which satisfies the rules whose bit is set. Other rules matter only if they
+// have an upper bound: then the item must not satisfy them.
 void SchemaWriter::counted_step(GoalId goal, const ArrayCase& array, const State& from,
                                 uint32_t matched, States& states, std::vector<State>& todo) {
   State to = from;
@@ -124,8 +125,8 @@ void SchemaWriter::counted_step(GoalId goal, const ArrayCase& array, const State
   if (from[0] > 0) add(states.at(from), {comma_, value(item), next});
 }
 
-// Returns the scalars that a goal allows, if they are few: a key for comparing, and how each is
-// written.
+// Returns the scalars that a goal allows, if they are few: of each a key for comparing, and how it
+// is written.
 std::optional<std::vector<SchemaWriter::Scalar>> SchemaWriter::few_scalars(GoalId goal) {
   RegexSet& set = texts_.set();
   std::vector<Scalar> all;
@@ -149,14 +150,14 @@ std::optional<std::vector<SchemaWriter::Scalar>> SchemaWriter::few_scalars(GoalI
   return all;
 }
 
-// Writes the whole array of few scalars, none of them twice. A state has a bit for every value that
-// came before.
+// Writes a whole array in which no value comes twice and which few scalars may be in. A state has a
+// bit for every value that came before.
 Symbol SchemaWriter::unique_items(GoalId goal, const ArrayCase& array) {
   auto refuse = [&](std::string_view sentence) {
     document_.refuse(reader_.origin(goal), "uniqueItems", sentence);
   };
   if (!array.contains.empty()) refuse("cannot be combined with \"contains\": leave one out");
-  std::vector<std::vector<Scalar>> allowed;  // by place, the last for all behind
+  std::vector<std::vector<Scalar>> allowed;  // by place; the last one is for all later places
   std::map<std::string, uint32_t> bits;
   for (size_t place = 0; place <= array.prefix.size() && place < array.most; ++place) {
     auto scalars = few_scalars(item_goal(array, place));

@@ -56,12 +56,13 @@ struct ObjectCase {
   // allowed.
   std::vector<NameClass> classes;
   uint64_t least = 0, most = kUnbounded;  // number of properties
-  // A document must satisfy each of these: at least one property must have a name of the class and
-  // satisfy its goal.
+  // For each of these, at least one property must have a name of the class and a value that
+  // satisfies the goal.
   std::vector<NameClass> witnesses;
 };
 
-// The members that "unevaluatedProperties" and "unevaluatedItems" do not apply to.
+// The members that count as evaluated: "unevaluatedProperties" and "unevaluatedItems" do not apply
+// to them.
 struct Evaluated {
   RegexId names;
   uint64_t items = 0;               // the first ones

@@ -106,8 +106,8 @@ std::vector<NameClass> SchemaReader::read_patterns(const Scope& scope) {
   return patterns;
 }
 
-// Splits the names that "properties" does not have by which patterns they match; those that match
-// none are additional.
+// Splits the names that "properties" does not have into classes, by which patterns a name matches.
+// Names that match no pattern are additional ones.
 std::vector<NameClass> SchemaReader::split_classes(const Scope& scope,
                                                    const std::vector<NameClass>& patterns) {
   const Value* additional = scope.find("additionalProperties");

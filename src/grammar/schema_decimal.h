@@ -11,7 +11,7 @@ namespace hearth {
 
 struct Decimal {
   bool negative = false;
-  std::string whole;     // without leading zeros: "" of 0.5
+  std::string whole;     // without leading zeros: "" for 0.5
   std::string fraction;  // without trailing zeros
 
   bool is_zero() const { return whole.empty() && fraction.empty(); }
@@ -22,7 +22,8 @@ struct Decimal {
 Decimal parse_decimal(std::string_view text);
 // Returns the number; none where `value` is not one.
 std::optional<Decimal> decimal_of(const boost::json::value& value);
-// Returns a whole number from 0 to 10^18, as 2.0 is one, too; none for other values.
+// Returns the value if it is a whole number from 0 to 10^18, such as 2 or 2.0; none for other
+// values.
 std::optional<uint64_t> count_of(const boost::json::value& value);
 
 }  // namespace hearth

@@ -21,8 +21,8 @@ struct Condition {
   enum class Kind : uint8_t { kSchema, kEquals, kNot };
 
   Kind kind;
-  const boost::json::value* value;  // the schema or the value; of kNot the schema with it
-  GoalId goal;                      // of kNot
+  const boost::json::value* value;  // the schema or the value; for kNot the schema that negates
+  GoalId goal;                      // for kNot
 };
 
 class GoalTable {
@@ -32,7 +32,7 @@ class GoalTable {
   // true and {} give kAnyGoal, false gives kNoGoal.
   GoalId schema(const boost::json::value& schema);
   GoalId equals(const boost::json::value& value);
-  // `asked_by` is the place of the negation in errors.
+  // `asked_by` is the schema that errors name as the place of the negation.
   GoalId negation(GoalId goal, const boost::json::value* asked_by);
   GoalId both(GoalId a, GoalId b);
   GoalId either(GoalId a, GoalId b, const boost::json::value* asked_by);

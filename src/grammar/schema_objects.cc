@@ -11,8 +11,8 @@ uint64_t counted_up_to(const ObjectCase& object) {
   return object.most != kUnbounded ? object.most : std::max<uint64_t>(1, object.least);
 }
 
-// The most names that may come in any order, among the additional properties. Names come in any
-// order where no "properties" has them.
+// The most names that may come in any order, among the additional properties. These are the named
+// properties that no "properties" declares.
 constexpr size_t kMaxLooseNames = 5;
 
 bool is_loose(const NamedProperty& property) {
@@ -31,8 +31,8 @@ bool has_loose(const ObjectCase& object) {
 
 }  // namespace
 
-// Turns classes with few names into named properties, so that once all have come no further name is
-// begun.
+// Turns classes with few names into named properties, so that no further name is begun once all of
+// them have come.
 ObjectCase SchemaWriter::with_few_named(ObjectCase object) {
   std::vector<NameClass> others;
   for (const NameClass& some : object.classes) {
@@ -76,8 +76,8 @@ Symbol SchemaWriter::write_members(GoalId goal) {
   return rule;
 }
 
-// Finds the ways to satisfy the witnesses: each is one of the named properties, or an additional
-// one.
+// Finds the ways to satisfy the witnesses: each witness is one of the named properties, or an
+// additional one.
 void SchemaWriter::resolve_witnesses(const ObjectCase& object, size_t next,
                                      std::vector<ObjectCase>& out) {
   budget_.spend();
@@ -105,7 +105,7 @@ Symbol SchemaWriter::pair(RegexId names, GoalId goal) {
 }
 
 // Writes the members between the braces, at least one. There is a rule for each place in the order
-// and number of properties before it.
+// and each number of properties before that place.
 Symbol SchemaWriter::members(const ObjectCase& object) {
   const uint64_t counted = counted_up_to(object);
   const bool bounded = object.most != kUnbounded;
@@ -164,7 +164,7 @@ Symbol SchemaWriter::additional(const ObjectCase& object) {
   return rule;
 }
 
-// Returns the properties that need rules of their own among the additional ones.
+// Returns the additional properties that need separate rules.
 std::vector<SchemaWriter::LooseProperty> SchemaWriter::loose_properties(const ObjectCase& object) {
   std::vector<LooseProperty> all;
   for (const NamedProperty& property : object.named) {
@@ -182,8 +182,9 @@ std::vector<SchemaWriter::LooseProperty> SchemaWriter::loose_properties(const Ob
   return all;
 }
 
-// Writes additional properties, among which are names without an order and witnesses. A state is
-// the number of properties before it and a bit for each of these that has come.
+// Writes additional properties, if some of them are witnesses or names without an order. A state
+// has the number of properties so far, and for each witness and each such name a bit that says
+// whether it has come.
 Symbol SchemaWriter::loose_members(const ObjectCase& object, uint64_t count) {
   const uint64_t counted = counted_up_to(object);
   const std::vector<LooseProperty> loose = loose_properties(object);

@@ -158,7 +158,8 @@ ValueCases SchemaReader::negate(const ValueCases& cases, const Value& schema,
   }
 }
 
-// Returns the cases that satisfy both. Where either has several, impossible ones are left out.
+// Returns the cases that satisfy both `a` and `b`. If `a` or `b` has several cases, leaves out
+// those that no value satisfies.
 ValueCases SchemaReader::joined(const ValueCases& a, const ValueCases& b) {
   ValueCases all = algebra_.both(a, b);
   if (a.size() > 1 && b.size() > 1) {
@@ -167,7 +168,7 @@ ValueCases SchemaReader::joined(const ValueCases& a, const ValueCases& b) {
   return all;
 }
 
-// Returns false only where no value exists for certain.
+// Returns false only if it is certain that no value satisfies the case.
 bool SchemaReader::inhabited(const ValueCase& value, uint32_t depth) {
   if (value.types & ~kContainers) return true;
   bool array = (value.types & kArrayBit) != 0;
@@ -188,7 +189,7 @@ bool SchemaReader::may_hold(GoalId goal, uint32_t depth) {
   if (!added) return known->second;
   bool holds = true;
   std::set<const Value*> others;
-  others.swap(open_);  // another value
+  others.swap(open_);  // open_ is about one value; this is another
   try {
     const ValueCases& all = cases(goal);
     holds = std::ranges::any_of(

@@ -1,8 +1,8 @@
 // SchemaReader converts the keywords of a schema to cases (grammar/schema_case.h). Goals are opened
 // one by one, so a recursive schema costs as much as its different goals.
 //
-// Errors: kRequest with path and keyword for what cannot be enforced exactly. If it is relaxed,
-// that keyword is ignored for the value, and noted.
+// Errors: kRequest with path and keyword for what cannot be enforced exactly. A relaxed reader
+// notes such a keyword and ignores it for the value.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,8 @@ class SchemaReader {
 
   ValueCases evaluate(const Value& schema, bool tracks);
   ValueCases evaluate_object(const Scope& scope);
-  // Returns the result of `work` with nothing ignored, since it will be negated.
+  // Returns the result of `work` in which no keyword may be ignored, since that result will be
+  // negated.
   template <typename Work>
   auto strictly(Work work);
   ValueCases condition_cases(const Condition& condition);

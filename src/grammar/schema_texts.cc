@@ -140,7 +140,7 @@ RegexId SchemaTexts::magnitude_above(const Decimal& bound, bool or_equal) {
 
 RegexId SchemaTexts::above(const Decimal& bound, bool or_equal) {
   const RegexId minus = set_.literal("-");
-  if (bound.negative) {  // all that is not further from 0
+  if (bound.negative) {  // all numbers that are not further from 0
     const Decimal size{false, bound.whole, bound.fraction};
     const RegexId nearer = without(magnitude_, magnitude_above(size, !or_equal));
     return set_.any_of({magnitude_, set_.concat({minus, nearer})});

@@ -34,7 +34,8 @@ class SchemaTexts {
   // decide.
   bool is_empty(RegexId regex);
 
-  // All numbers of JSON, and those without an exponent, to which all the following belong.
+  // number() has all numbers of JSON, plain_number() those without an exponent. The following
+  // functions return subsets of the latter.
   RegexId number() const { return number_; }
   RegexId plain_number() const { return plain_number_; }
   // `with_point`: 2.0 is an integer, too.

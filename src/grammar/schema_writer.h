@@ -55,7 +55,7 @@ class SchemaWriter {
 
  private:
   using Symbols = std::vector<Symbol>;
-  // The rules for states of something that is counted, each made when it is first met.
+  // The rules for the states of a counting, each of which is made when its state is first met.
   using State = std::vector<uint64_t>;
   using States = std::map<State, Symbol>;
 
@@ -69,7 +69,7 @@ class SchemaWriter {
   void counted_step(GoalId goal, const ArrayCase& array, const State& from, uint32_t matched,
                     States& states, std::vector<State>& todo);
   struct Scalar {
-    std::string value;  // equal values have the same
+    std::string value;  // equal scalars have equal texts
     RegexId written;
   };
   std::optional<std::vector<Scalar>> few_scalars(GoalId goal);
@@ -83,7 +83,7 @@ class SchemaWriter {
   void end_members(Symbol rule, const ObjectCase& object, uint64_t count);
   Symbol additional(const ObjectCase& object);
   struct LooseProperty {
-    Symbols rules;  // any of these
+    Symbols rules;  // alternatives, each of which writes the property
     bool required;
   };
   std::vector<LooseProperty> loose_properties(const ObjectCase& object);

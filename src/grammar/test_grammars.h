@@ -1,5 +1,5 @@
-// Random grammars over "a" and "b" for tests, whose texts are found in another way, too: sets of
-// texts grow until no text is new.
+// Random grammars over "a" and "b" for tests, whose texts are also found without a matcher: a set
+// of texts for each symbol grows until no text is new.
 #pragma once
 
 #include <cstdint>

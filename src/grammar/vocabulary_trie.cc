@@ -117,7 +117,7 @@ std::vector<VocabularyTrie::Node> VocabularyTrie::make_nodes(
   return nodes;
 }
 
-// Adds the slice of the tokens that have these characters alone.
+// Adds the slice of the tokens that have only these characters.
 void VocabularyTrie::add_slice(const CodePoints& characters, std::span<const int32_t> sorted) {
   Slice slice;
   slice.characters = characters;

@@ -1,9 +1,10 @@
 // VocabularyTrie: the tokens of a vocabulary by their bytes, so that a grammar can be walked along
-// all of them, each common beginning once. Immutable and shared by all who use a model.
+// all of them, and along each common beginning only once. Immutable; all matchers of a model share
+// it.
 //
 // Text matches by its bytes, in whatever tokens. Control tokens match only where a grammar names
 // them, however their names are spelled; tokens that end a generation match where the text may end,
-// too; unknown, unused and empty ones match nowhere, nor do those of kLongestToken bytes and more.
+// too; unknown, unused and empty tokens and those of kLongestToken or more bytes match nowhere.
 //
 // For tokens that are plain text (a Slice) the mask is ready, and the other tokens have a trie of
 // their own. Where any plain text may follow, only those others are walked.
@@ -40,7 +41,7 @@ class VocabularyTrie {
   struct Node {
     int32_t token;   // the one that ends here; -1: none
     uint32_t next;   // the node after all that begin with this one
-    uint16_t depth;  // its number of bytes, without its last one
+    uint16_t depth;  // its number of bytes, less one
     uint8_t byte;
   };
   using Bits = std::vector<uint64_t>;  // a bit a token
@@ -66,8 +67,8 @@ class VocabularyTrie {
   std::span<const Slice> slices() const { return slices_; }
   // Returns the mask of the first slice's tokens of at most `characters` characters, 1 or more.
   const Bits& plain_up_to(uint64_t characters) const;
-  // Returns the mask of the first slice's tokens that have characters of this set alone. The last
-  // masks are kept, for all threads.
+  // Returns the mask of the first slice's tokens that have only characters of this set. The latest
+  // masks are kept for all threads.
   std::shared_ptr<const Bits> plain_of(const CharacterAutomaton& characters) const;
   // Returns tokens with the same bytes as one in the trie: (the trie's, the other).
   std::span<const std::pair<int32_t, int32_t>> twins() const { return twins_; }
