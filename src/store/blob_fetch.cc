@@ -104,8 +104,8 @@ class BlobFetch {
     reserve();
   }
 
-  // Adopts the first `prefix` bytes, which another program left: sums are computed of the bytes as
-  // they are on the disk.
+  // Adopts the first `prefix` bytes, which another program left: the sums recorded are those of the
+  // bytes on the disk.
   void take_prefix(uint64_t prefix) {
     pieces_.adopted = prefix;
     for (SafePiece& piece : pieces_.pieces) {
@@ -137,8 +137,8 @@ class BlobFetch {
     if (ftruncate(fd_, size) != 0) fail_path(part_, "extended to its full size", errno);
   }
 
-  // Fetches all missing pieces. The calling thread computes the file's digest meanwhile, over the
-  // part that is there without a gap. Rethrows a connection's exception.
+  // Fetches all missing pieces. While other threads fetch, the calling thread computes the file's
+  // digest over the part that has no gap before it. Rethrows a connection's exception.
   bool fetch_all(const FetchProgress& progress) {
     PieceQueue queue(&pieces_, stop_, (options_.connections + kPiecesAhead) * pieces_.piece);
     std::vector<std::thread> threads;
@@ -175,8 +175,8 @@ class BlobFetch {
       if (stop_ || queue->failed()) return false;
       const SafePieces safe = queue->pieces();
       progress(safe.done());
-      // A piece may be fetched anew from its beginning; bytes of it that were hashed are not hashed
-      // again.
+      // A piece may be fetched again from its beginning. Bytes of it that were hashed before are
+      // not hashed again.
       const uint64_t to = std::max(hashed, std::min(safe.prefix(), hashed + kTurnBytes));
       if (!read_through(fd_, part_, hashed, to, stop_,
                         [&](std::span<const std::byte> bytes) { digest.add(bytes); })) {

@@ -1,10 +1,11 @@
-// Fetches one file from a hub into the cache over several connections, a piece at a time each, and
-// moves it into place once the digest of all bytes is right. The caller holds the file's lock.
+// Fetches one file from a hub into the cache over several connections, each of which fetches one
+// piece at a time, and moves it into place once the digest of all bytes is right. The caller holds
+// the file's lock.
 //
 // Pieces that an earlier process fetched are kept (store/safe_pieces.h), and the prefix that
-// another program left in HASH.incomplete is adopted. If the digest is wrong, pieces that no longer
-// match their sums on the disk and adopted ones are fetched once more. If all pieces match, the
-// file is deleted, with an error.
+// another program left in HASH.incomplete is adopted. If the digest is wrong, the pieces whose
+// bytes on the disk no longer match their sums, and the adopted ones, are fetched once more. If all
+// pieces match, the file is deleted, with an error.
 //
 // Errors: (kFile) a wrong digest or size, a disk that cannot be written; and those of store/hub.h.
 #pragma once
@@ -42,7 +43,7 @@ bool fetch_blob(const StorePlaces& places, const HubName& name, const BlobToFetc
                 const FetchOptions& options, const std::atomic<bool>& stop,
                 const FetchProgress& progress);
 
-// Removes the record of safe pieces, which stays behind if a process ends just before its last
+// Removes the record of safe pieces, which is left over if a process ended just before its last
 // step.
 void drop_record(const BlobToFetch& blob);
 

@@ -50,7 +50,8 @@ class CacheRepo {
 
 // Makes a folder and those above it. Throws (kFile).
 void make_folders(const std::string& path);
-// Throws (kFile) an error that `path` could not be `doing`, with errno's reason.
+// Throws an error (kFile) that says what could not be done with `path`: `doing`, such as "written",
+// with the reason that `error`, a value of errno, stands for.
 [[noreturn]] void fail_path(const std::string& path, const char* doing, int error);
 
 // CacheLock: holds a lock file by flock(2), as hf does. If another process holds it, `waiting` is

@@ -29,8 +29,9 @@ class FileDigest {
   evp_md_ctx_st* context_;
 };
 
-// BlockSum: a checksum, as fast as memory, that shows whether a disk still holds the bytes written
-// to it. It may be computed in several calls; each but the last adds a multiple of kStep bytes.
+// BlockSum: a checksum that is computed as fast as memory is read, and that shows whether a disk
+// still holds the bytes written to it. It may be computed in several calls; each but the last adds
+// a multiple of kStep bytes.
 class BlockSum {
  public:
   static constexpr size_t kStep = 32;

@@ -29,7 +29,7 @@ constexpr uint64_t kPositions = 4096, kBytesEach = 2;
 constexpr size_t kBehindName = 4 + 4 * 8 + 4 + 8;
 
 // HeadedFile: a mapping that looks like a whole file of which only the beginning is known. The rest
-// is zeros, which take no memory.
+// is mapped as zeros, which take no memory.
 class HeadedFile {
  public:
   HeadedFile(std::span<const std::byte> head, uint64_t size) : size_(size) {

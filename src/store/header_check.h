@@ -27,9 +27,9 @@ struct TypeError : Error {
 // memory.
 uint64_t memory_room();
 
-// Checks the beginning of a GGUF file of `size` bytes, in a model of `model_bytes` in all its
-// parts. Returns false where the header is longer than `head`. `alone`: the model has no other
-// parts.
+// Checks the beginning of a GGUF file of `size` bytes, which belongs to a model whose parts have
+// `model_bytes` together. Returns false where the header is longer than `head`. `alone`: the model
+// has no other parts.
 bool check_gguf_head(std::span<const std::byte> head, uint64_t size, uint64_t model_bytes,
                      bool alone, const std::string& name);
 

@@ -29,8 +29,8 @@ class HubPatience {
   HubPatience(const HubOptions& options, const std::atomic<bool>& stop)
       : options_(options), stop_(stop) {}
   void progressed() { failures_ = 0; }
-  // Waits before the next try: its pause, or as long as the reply's Retry-After asks for. Returns
-  // false where no tries are left, another one would fail as well, or `stop` is set.
+  // Waits before the next try: as long as the pause lasts, or as the reply's Retry-After asks for.
+  // Returns false if no tries are left, if another try would fail as well, or if `stop` is set.
   bool wait(const HubReply& reply);
 
  private:
@@ -60,7 +60,7 @@ class Hub {
   HubHttp http_;
 };
 
-// Throws the error that a failed reply means to somebody who asked for a model.
+// Throws the error that tells a user who asked for a model why the reply failed.
 [[noreturn]] void fail_reply(const StorePlaces& places, const HubName& name, const HubReply& reply);
 
 // Parses one page of a list of files (the JSON of /api/models/ID/tree/COMMIT). Errors (kFile): text

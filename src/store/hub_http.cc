@@ -76,7 +76,8 @@ int look_up(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Receiving*>(user)->stop ? 1 : 0;
 }
 
-// Whether a failure is final: a wrong certificate or address stays wrong, so there is no other try.
+// Whether a failure is final: a wrong certificate or address stays wrong, so trying again is
+// useless.
 bool stays(CURLcode code) {
   return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_UNSUPPORTED_PROTOCOL ||
          code == CURLE_URL_MALFORMAT || code == CURLE_SSL_CACERT_BADFILE;

@@ -243,8 +243,8 @@ bool same_blob(const Snapshot& one, const Snapshot& other, const std::string& fi
          of_one->second.blob == of_other->second.blob;
 }
 
-// Returns the files of the same model in another snapshot; none if its weights differ there. Files
-// other than weights may differ.
+// Returns the files of the same model in another snapshot; none if the weights there differ. Other
+// files may differ.
 std::vector<std::string> files_elsewhere(const LocalModel& model, const Snapshot& own,
                                          const Snapshot& snapshot, const fs::path& folder) {
   std::vector<std::string> weights;
@@ -280,8 +280,8 @@ std::vector<SnapshotEntry> entries_of_model(const LocalModel& model, const fs::p
   return entries;
 }
 
-// Taken: a lock of the cache, held alone. Its constructor fails where another process holds the
-// lock.
+// Taken: a lock of the cache that is held exclusively. Its constructor fails where another process
+// holds the lock.
 struct Taken {
   Taken(const std::string& path, const std::string& id)
       : lock(path, CacheLock::Use::kAlone, kNow, [] {}) {

@@ -32,7 +32,8 @@ struct LocalModel {
 std::vector<LocalModel> find_local_models(const StorePlaces& places);
 
 // Returns the model with that name: the whole name, or one without organisation, label or "-GGUF",
-// in any case. Of a model in two stores, the first store's. Nothing where there is none.
+// in any case. If two stores have the model, returns that of the first store. Returns nothing if no
+// store has it.
 std::optional<LocalModel> find_local_model(const std::vector<LocalModel>& models,
                                            std::string_view name);
 

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kBufferBytes = size_t{256} << 10;
 // Bytes after which writing to the disk is started.
 constexpr uint64_t kWriteBytes = uint64_t{8} << 20;
-// Interval at which waiting threads check whether the queue is over.
+// Interval at which waiting threads check whether the queue has ended.
 constexpr auto kLook = std::chrono::milliseconds(50);
 
 std::optional<uint64_t> take_number(std::string_view* text) {
@@ -160,8 +160,8 @@ class PieceFetch {
     return !queue_.over();
   }
 
-  // Writes the buffer. With `last`, if the piece goes on, it writes only whole steps of the
-  // BlockSum: the record cannot hold more.
+  // Writes the buffer. If `last` is set and the piece is not complete, writes only whole steps of
+  // the BlockSum, since the record can state no others.
   void flush(bool last) {
     size_t length = buffer_.size();
     if (last && piece_.done + length < piece_.size) length = BlockSum::whole_steps(length);
@@ -182,7 +182,7 @@ class PieceFetch {
     if (piece_.done - disk_ >= (last ? 1 : kWriteBytes)) start_disk();
   }
 
-  // Starts writing to the disk. Otherwise the disk would stand idle until memory is full of
+  // Starts writing to the disk. Without this the disk would be idle until memory is full of
   // unwritten pages, or until fsync() at the end. It is no error where a file system cannot do
   // that.
   void start_disk() {

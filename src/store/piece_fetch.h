@@ -21,9 +21,9 @@ namespace hearth {
 // PieceQueue: the pieces that several connections share. Any thread may call it.
 class PieceQueue {
  public:
-  // `ahead`: a piece is not taken while it begins more than so many bytes after the part that is
-  // hashed (once the part there before is hashed). Where hashing is the bottleneck, connections
-  // would only take cores from it.
+  // `ahead`: a piece is not taken while it begins more than `ahead` bytes behind the part that is
+  // hashed, since connections would only take cores from hashing. This limit holds once all bytes
+  // are hashed that were there at the start.
   PieceQueue(SafePieces* pieces, const std::atomic<bool>& stop, uint64_t ahead)
       : pieces_(*pieces), stop_(stop), ahead_(ahead), begun_(pieces->prefix()) {}
 
@@ -47,7 +47,7 @@ class PieceQueue {
   std::mutex mutex_;
   SafePieces pieces_;
   const std::atomic<bool>& stop_;
-  const uint64_t ahead_, begun_;  // begun_: bytes without a gap at the start
+  const uint64_t ahead_, begun_;  // begun_: bytes without a gap that were there at the start
   std::condition_variable hashed_more_;
   uint64_t hashed_ = 0;
   size_t next_ = 0;

@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kFirstHead = size_t{1} << 20, kLargestHead = size_t{256} << 20;
 constexpr size_t kLargestConfig = size_t{4} << 20;
 
-// Fetches ever more of a file's beginning until `use` returns true. Returns false where it never
-// does.
+// Fetches the beginning of a file, and then longer ones until `use` returns true. Returns false if
+// it never does.
 bool use_head(Hub* hub, const HubName& name, const std::string& url, uint64_t size,
               const std::function<bool(std::span<const std::byte> head)>& use) {
   for (size_t bytes = kFirstHead; bytes <= kLargestHead; bytes *= 4) {
@@ -115,8 +115,8 @@ class Pull {
     }
   }
 
-  // Fetches the model with the repository's lock shared, so that no process removes a model of it
-  // meanwhile.
+  // Fetches the model with the repository's lock shared, so that no process removes a model of that
+  // repository during the fetch.
   void fetch_beside_others() {
     repo_.prepare_locks();
     const CacheLock lock(repo_.repo_lock_path(), CacheLock::Use::kShared, stop_, [&] {

@@ -1,7 +1,7 @@
 // Fetches a model from a hub into the cache: it finds the revision's commit and its files, chooses
 // the model, checks that it runs here and that the disk has room, then fetches the files, links
-// them, and sets the revision's ref. Files that are there are not fetched again: then a single
-// request shows that the model is the newest.
+// them, and sets the revision's ref. Files that are in the cache are not fetched again; if all are,
+// a single request shows that the model is the newest.
 //
 // Errors: those of store/hub.h, store/repo_models.h, store/header_check.h, store/blob_fetch.h;
 // (kUsage) offline.

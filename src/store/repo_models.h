@@ -1,8 +1,8 @@
 // Finds the models in the files of a repository or folder: GGUF files of one part or several
 // (-00001-of-00003), each with a label, and a folder of safetensors files. Files that are no models
 // by their names (mmproj*, imatrix, .partNofM) are skipped. Also chooses a model where the user
-// names none. Errors: (kFile) no model, or none with that label, with a list of the labels there
-// are.
+// names none. Errors: (kFile) no model, or none with that label, with a list of the labels that
+// there are.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct RepoFile {
 };
 
 struct RepoModel {
-  // The quantisation ("Q4_K_M"); the file's stem, where its name has none or another file has the
-  // same; its path, where another file has that stem. Unique in its repository.
+  // The quantisation ("Q4_K_M"). If the file's name has none, or another file has the same one, the
+  // file's stem. If another file has that stem, the path. Unique in its repository.
   std::string label;
   std::vector<RepoFile> files;  // the first opens the model; config.json for a folder
   uint64_t bytes = 0;
@@ -51,8 +51,8 @@ std::string quant_of(std::string_view path);
 // Returns the models by label, without those that lack a part.
 std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files);
 
-// Returns the models that the name may mean, the best first: the one that it names; without a
-// quantisation Q4_K_M and smaller types of at most `room` bytes, then the smallest file.
+// Returns the models that the name may mean, the best first: if it names a quantisation, that one;
+// else Q4_K_M and smaller types of at most `room` bytes, and then the smallest file.
 std::vector<const RepoModel*> repo_choices(std::span<const RepoModel> models, const HubName& name,
                                            uint64_t room);
 

@@ -1,8 +1,8 @@
 // SafePieces: which bytes of a file fetched in pieces are safe in its part file. The record is kept
-// in a file beside it, so that a later process can go on. Of each piece the first `done` bytes are
-// safe (a multiple of BlockSum::kStep, or the whole piece), and their BlockSum is kept
-// (store/file_digest.h). Pieces are larger than asked for if the file would have more than a record
-// can hold.
+// in a file beside it, so that a later process can continue the fetch. Of each piece the first
+// `done` bytes are safe (a multiple of BlockSum::kStep, or the whole piece), and their BlockSum is
+// kept (store/file_digest.h). If the file would have more pieces than a record can hold, pieces are
+// larger than asked for.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,8 @@ class ChatPrompt {
   RenderedChat render(const boost::json::array& messages, const boost::json::object& kwargs,
                       Pace* pace = nullptr) const;
 
-  // Returns how many tokens the prompt had that the first assistant message answers; 0 where there
-  // is no such message, or the template refuses the messages before it by themselves.
+  // Returns how many tokens the prompt before the first assistant message had; 0 if there is no
+  // such message, or if the template refuses a conversation of only the messages before it.
   uint32_t first_turn_tokens(const boost::json::array& messages, const boost::json::object& kwargs,
                              Pace* pace = nullptr) const;
 

@@ -6,11 +6,10 @@
 // A template comes from a model's file and a conversation from anyone: both are hostile. A
 // rendering takes at most a million steps, 4 MiB of text, and bounded memory.
 //
-// RenderedChat::untrusted tells which bytes come from strings of the request, through all that the
-// template does with them, so that untrusted text never becomes control tokens
-// (EncodeOptions::untrusted, tokenizer/tokenizer.h). Numbers of the request count as well. A
-// message's "role" is exempt where it is a well-known one (kKnownRoles): templates make tokens such
-// as "<|user|>" of it.
+// RenderedChat::untrusted tells which bytes come from strings of the request, whatever the template
+// does with them, so that untrusted text never becomes control tokens (EncodeOptions::untrusted,
+// tokenizer/tokenizer.h). Numbers of the request count as well. A message's "role" is exempt where
+// it is a well-known one (kKnownRoles): templates make tokens such as "<|user|>" of it.
 #pragma once
 
 #include <array>
@@ -55,8 +54,8 @@ class ChatTemplate {
   // `own` the program's, which have precedence (bos_token, eos_token, add_generation_prompt).
   // Throws Error with the line: kRequest for the template's raise_exception(), an exceeded limit,
   // or an operation that a value does not have; kUnsupported where it reaches a filter or a test
-  // that this program lacks. `pace` is null where no other work waits for this thread; what it
-  // throws ends the rendering.
+  // that this program lacks. `pace` is null where no other work waits for this thread; an exception
+  // that it throws ends the rendering.
   RenderedChat render(const boost::json::object& request, const boost::json::object& own,
                       Pace* pace = nullptr) const;
 

@@ -95,8 +95,8 @@ TEST(ChatTemplate, ErrorsGiveTheLine) {
   EXPECT_EQ(code_of("\xff"), ErrorCode::kFile);
 }
 
-// Published templates use filters under a condition on whether they exist; Jinja then reports an
-// unknown one only where it is reached.
+// Published templates use a filter under the condition that it exists. Jinja then reports an
+// unknown filter only when it is reached.
 TEST(ChatTemplate, UnknownFiltersAndTestsAreErrorsWhereTheyAreReached) {
   EXPECT_EQ(render("{% if x is defined %}{{ x|nope(1) }}{% endif %}ok").text, "ok");
   EXPECT_EQ(render("{% if x is defined and x is nope %}{% endif %}ok").text, "ok");

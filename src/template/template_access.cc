@@ -12,8 +12,8 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// The attributes of Python's types: whether this program supports them or not, they hide keys of
-// that name.
+// The attributes of Python's types: they hide keys of the same name, even if this program does not
+// support them.
 constexpr std::array<std::string_view, 47> kStringNames = {
     "capitalize",   "casefold",    "center",    "count",      "encode",       "endswith",
     "expandtabs",   "find",        "format",    "format_map", "index",        "isalnum",
@@ -178,7 +178,8 @@ TemplateValue slice_text(TemplateBudget& budget, const Text& text, const SliceBo
 
 TemplateValue slice_range(TemplateHeap& heap, const RangeObject& range, const SliceBounds& bounds) {
   auto& slice = heap.make<RangeObject>();
-  // Bounds at which no item lies may exceed 64 bits: unsigned arithmetic wraps around.
+  // Bounds that lie outside of the range may exceed 64 bits. No item lies there, so they may wrap
+  // around, as unsigned arithmetic does.
   auto times = [](int64_t a, int64_t b) {
     return static_cast<uint64_t>(a) * static_cast<uint64_t>(b);
   };

@@ -148,7 +148,7 @@ TemplateEvaluator::Flow TemplateEvaluator::run_for(const Statement& statement,
   return run(statement.otherwise, inner_scope(scope));
 }
 
-// Finds the next item that passes the loop's condition. Returns false where there is none.
+// Finds the next item that passes the loop's condition. Returns false if there is none.
 bool TemplateEvaluator::next_of(const Statement& statement, IteratorObject& source,
                                 TemplateScope& outer, TemplateValue* item) {
   while (source.next(*item)) {

@@ -35,7 +35,7 @@ int64_t LoopObject::count() {
     length = static_cast<int64_t>(known);
     return *length;
   }
-  // Jinja also reads the rest of the iterator here, and keeps it.
+  // As Jinja does, reads the rest of the iterator here, and keeps its items.
   auto& rest = heap->make<ListObject>();
   for (TemplateValue item; source->next(item);) {
     heap->budget().add_elements(1);
@@ -82,7 +82,7 @@ TemplateValue TemplateEvaluator::evaluate(const Expression& expression, Template
   }
 }
 
-// Evaluates an expression of a kind whose first part is always evaluated, and before the others.
+// Evaluates an expression of a kind whose first part is always evaluated, before the other parts.
 TemplateValue TemplateEvaluator::evaluate_parts(const Expression& expression,
                                                 TemplateScope& scope) {
   TemplateValue first = evaluate(*expression.children[0], scope);

@@ -113,7 +113,7 @@ TemplateValue filter_indent(TemplateHeap& heap, const TemplateValue& subject,
   TextRef text = require_text("the text to indent", subject);
   TextRef indent = indentation(budget, bound[0]);
   if (text->markup()) indent = escape_markup(budget, indent);
-  // The appended newline keeps an empty last line.
+  // The newline that is appended keeps a last line that is empty.
   TextBuilder whole(budget);
   whole.append(*text);
   whole.append("\n", false);

@@ -1,5 +1,5 @@
-// Converts JSON to template values: of the request, of the program, and what the filter from_json
-// reads. Errors are TemplateFaults.
+// Converts JSON to template values: the JSON of the request and of the program, and that which the
+// filter from_json reads. Errors are TemplateFaults.
 #pragma once
 
 #include <boost/json/value.hpp>

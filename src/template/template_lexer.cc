@@ -139,7 +139,7 @@ class Lexer {
     finish_tag(end + 2, sign, true);
   }
 
-  // Skips the white space that Jinja removes behind the end of a tag.
+  // Skips the white space behind the end of a tag, as far as Jinja removes it.
   void finish_tag(size_t bytes, char sign, bool trim) {
     if (sign == '-') {
       bytes += leading_space(rest_.substr(bytes));

@@ -1,5 +1,5 @@
-// The filters of lists and mappings. Those that are generators in Python give their values, and
-// throw their errors, only when a value is asked for.
+// The filters of lists and mappings. A filter that is a generator in Python computes a value, or
+// throws an error, only when that value is asked for.
 #include <algorithm>
 #include <array>
 

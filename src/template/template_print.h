@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-// Writes str(value). Throws where the text would not be the same every time.
+// Writes str(value). Throws if the text could differ from one rendering to the next.
 void print_value(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value);
 // Writes repr(value).
 void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& value,

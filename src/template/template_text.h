@@ -1,6 +1,6 @@
-// Text: a string of a chat template while it is rendered. It is UTF-8, and knows which of its bytes
-// are untrusted, since they came from the request: every operation passes this on, byte by byte; in
-// doubt, bytes count as untrusted. TextBuilder makes a Text.
+// Text: a string of a chat template while it is rendered. It is UTF-8, and records which of its
+// bytes are untrusted, since they came from the request. Every operation passes that on for each
+// byte. In doubt, bytes count as untrusted. TextBuilder makes a Text.
 //
 // TemplateBudget limits one rendering: steps, bytes of strings alive at a time, values in
 // containers. TemplateFault is the error of everything below the evaluator, which adds the line.
@@ -61,7 +61,7 @@ class TemplateBudget {
   void release(size_t bytes) { alive_ -= bytes; }
 
  private:
-  static constexpr uint64_t kTicks = 1024;  // of one step
+  static constexpr uint64_t kTicks = 1024;  // ticks of one step
   // Work is reported to the pace in larger amounts. A step takes about as long as two of the pace's
   // units.
   static constexpr uint64_t kTicksOfPace = uint64_t{256} * kTicks;

@@ -1,5 +1,5 @@
-// The tree of a chat template, which the parser makes and the evaluator walks. Immutable then, and
-// shared by any number of renderings.
+// The tree of a chat template, which the parser makes and the evaluator walks. After parsing it
+// does not change, so any number of renderings share it.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ struct TemplateObject {
 struct TemplateValue {
   ValueKind kind = ValueKind::kUndefined;
   bool untrusted =
-      false;  // a number, a boolean or None of the request; strings know it by themselves
+      false;  // a number, a boolean or None of the request; strings record this in their text
   union {
     int64_t whole = 0;  // kInt, and kBool as 0 or 1
     double real;

@@ -188,8 +188,8 @@ bool BpeEncoder::put_fallback(std::string_view character, Work& work) const {
 }
 
 void BpeEncoder::put_characters(std::string_view piece, Work& work) const {
-  // The first byte of unknown characters whose token is not put yet: the next character may join
-  // them.
+  // The first byte of a run of unknown characters whose token is not put yet, since the next
+  // character may join the run; -1: none.
   int unknown = -1;
   auto put_unknown = [&] {
     if (unknown >= 0) work.put(TokenIndex::kNone, static_cast<uint8_t>(unknown));
@@ -233,7 +233,7 @@ void BpeEncoder::merge(Work& work) const {
     Candidate best = heap.back();
     heap.pop_back();
     Symbol& left = symbols[best.left];
-    // A candidate is outdated where a neighbour has been merged since.
+    // A candidate is outdated if one of its two symbols has been merged since.
     if (left.id != best.left_id || left.next < 0 || symbols[left.next].id != best.right_id)
       continue;
     Symbol& right = symbols[left.next];

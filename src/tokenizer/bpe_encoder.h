@@ -7,12 +7,13 @@
 //
 // A vocabulary may lack tokens for some bytes (small ones were trained on bytes that text holds):
 // such a byte becomes the unknown token, or the text is refused (kRequest) where there is none.
-// Construction fails (kFile) where printable ASCII, space or newline have no token: that is no
-// byte-level vocabulary.
+// Construction fails (kFile) if a printable ASCII character, the space or the newline has no token,
+// since then the vocabulary is not byte-level.
 //
-// A vocabulary with rules of tokenizer.json whose pieces are not spelled as bytes is merged from
-// characters. A character without a token becomes the byte tokens "<0x..>" of its bytes, where the
-// rules say so and all these tokens exist, else the unknown token, or the text is refused.
+// If a tokenizer.json has rules and does not spell pieces as bytes, merging starts from characters.
+// A character without a token becomes the byte tokens "<0x..>" of its bytes, if the rules say so
+// and all these tokens exist. Else it becomes the unknown token, or the text is refused if there is
+// none.
 #pragma once
 
 #include <array>
@@ -42,7 +43,8 @@ class BpeEncoder : public Encoder {
 
   void find_bytes(Vocab& vocab);
   void find_characters();
-  // Returns the token that merging starts from, or kNone: tokens outside the merges are not found.
+  // Returns the token of this text, from which merging may start; kNone if there is none, or if
+  // only SpecialTokens finds it.
   int32_t find(std::string_view text) const;
   int32_t find_character(std::string_view character) const;
   void encode_piece(std::string_view piece, Work& work, std::vector<int32_t>& ids) const;

@@ -10,10 +10,11 @@
 //            sequence holds a NUL.
 //   the rest: the replacements, each ended by a NUL; a value is the place where one begins
 //
-// The bytes may lie: every step is held against the bounds. A trie that leads out of itself, or to
-// no replacement, has no sequence there; one that goes in circles ends after kMaxSequenceBytes.
-// Construction fails (kFile) where sizes contradict each other, the last replacement has no end, or
-// a replacement is longer than kMaxReplacementBytes: a short text would become a huge one.
+// The bytes may be hostile, so every step is checked against the bounds. Where the trie leads out
+// of itself or to no replacement, no sequence is found. Where it has a cycle, a sequence ends after
+// kMaxSequenceBytes. Construction fails (kFile) where sizes contradict each other, the last
+// replacement has no end, or a replacement is longer than kMaxReplacementBytes, which could make a
+// huge text of a short one.
 #pragma once
 
 #include <bitset>

@@ -79,7 +79,7 @@ TEST(CharacterMap, ATrieThatLiesLeadsNowhere) {
   units['a'] = 'a' | kEnds | 0xFFFFFu << 10;  // its value lies beyond the replacements
   EXPECT_EQ(with_marks(map_of(units, ""), "a"), "none");
   units['a'] = 'a' | kEnds | ('a' ^ 'b') << 10;
-  units['b'] = 1;  // a replacement that begins inside another one, or beyond all
+  units['b'] = 1;  // a place inside the first replacement, then one behind all
   EXPECT_EQ(with_marks(map_of(units, std::string("xy\0", 3)), "a"), "1:y");
   EXPECT_EQ(with_marks(map_of(units, ""), "a"), "none");
   // The trie has a cycle: "aaa..." leads from `a` to itself.

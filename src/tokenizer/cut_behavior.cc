@@ -41,7 +41,8 @@ std::vector<Stretch> joined(const std::vector<Stretch>& stretches, Joins joins) 
   return out;
 }
 
-// Joins each match with the text behind it; of several matches in a row, the last one only.
+// Joins each match with the text behind it; of several matches in a row, it joins only the last
+// one.
 std::vector<Stretch> joined_with_next(const std::vector<Stretch>& stretches) {
   std::vector<Stretch> out;
   bool behind = false;
@@ -57,7 +58,8 @@ std::vector<Stretch> joined_with_next(const std::vector<Stretch>& stretches) {
   return out;
 }
 
-// Appends the pieces of the most frequent behaviour, isolated matches, without a list of stretches.
+// Appends the pieces of the behaviour that files have most often, isolated matches; makes no list
+// of stretches.
 void isolate(const Pattern& pattern, std::string_view text, MatchMemory& memory,
              std::vector<std::string_view>& pieces) {
   size_t done = 0;

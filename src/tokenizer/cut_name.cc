@@ -18,13 +18,15 @@
 namespace hearth {
 namespace {
 
-// One name for each way to split: where several names split alike, the one that most programs know.
+// One name for each way to split: of several names that split alike, the one that most programs
+// know.
 constexpr std::array<std::string_view, 18> kNames = {
     "gpt-2",   "qwen2",  "llama-bpe",      "smaug-bpe",    "gpt-4o",     "deepseek-v3",
     "tekken",  "mpt",    "megrez",         "qwen35",       "starcoder",  "command-r",
     "kimi-k2", "falcon", "deepseek-coder", "deepseek-llm", "seed-coder", "default"};
 
-// Returns whether merges make every token from its own bytes, where these may be a piece of text.
+// Returns whether merges make every normal token from its bytes. Leaves out tokens whose bytes are
+// not UTF-8.
 bool merges_lead_to_all(const Vocab& vocab) {
   Vocab plain = vocab;
   plain.rules.emplace();
@@ -78,8 +80,9 @@ std::string cut_name(const Vocab& vocab) {
   const PreTokenizer own(vocab.rules->cut, vocab.source);
   const std::vector<std::string> texts = hard_texts();
   std::optional<bool> all_merge;
-  const std::string* last = nullptr;  // the farthest of all names' first differing texts
-  bool otherwise = false;             // some name splits alike, but differs in NFC or whole tokens
+  const std::string* last =
+      nullptr;             // of all names' first differing texts, the one that comes last
+  bool otherwise = false;  // some name splits alike, but differs in NFC or in whole tokens
   for (const std::string_view name : kNames) {
     const PreTokenizerRule& rule = *find_pre_tokenizer(name);
     if (const std::string* unlike = first_unlike(own, PreTokenizer(rule), texts)) {

@@ -31,7 +31,7 @@ struct Encoding {
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  // Appends the ids of `text` (any bytes, below 2 GiB). Throws what the pace throws.
+  // Appends the ids of `text` (any bytes, below 2 GiB). Throws whatever `out.pace` throws.
   virtual void encode(std::string_view text, Before before, Encoding& out) const = 0;
 };
 

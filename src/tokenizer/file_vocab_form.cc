@@ -83,7 +83,7 @@ void make_scored(Vocab* vocab) {
     TokenType& type = vocab->types[id];
     if (type == TokenType::kNormal && byte_token_value(token) >= 0) type = TokenType::kByte;
     if (type != TokenType::kUserDefined || token.find(kSpaceMark) == std::string::npos) continue;
-    // Tokens of several spaces are normal: merges make them.
+    // A token of several spaces becomes a normal one, since merges make it.
     const AddedRule* rule = find_added_rule(*vocab, static_cast<int32_t>(id));
     if (rule == nullptr || !rule->outside) type = TokenType::kNormal;
   }
@@ -99,8 +99,8 @@ bool spells_bytes(const Vocab& vocab) {
   });
 }
 
-// Sets whether a token is put before and behind a text. A file has room for one token on each side;
-// where the tokenizer puts several, the file puts none. The token behind may differ from the one
+// Sets whether a token is put before and behind a text. A file can name one token for each side. If
+// the tokenizer puts several there, the file names none. The token behind may differ from the one
 // that ends a generation.
 void settle_ends(const Tokenizer& tokenizer, Vocab* vocab) {
   const std::span<const int32_t> before = tokenizer.before(), behind = tokenizer.behind();
@@ -108,7 +108,7 @@ void settle_ends(const Tokenizer& tokenizer, Vocab* vocab) {
   vocab->add_eos = vocab->add_eos && behind.size() == 1;
   if (*vocab->add_bos) vocab->bos = before[0];
   if (vocab->add_eos) vocab->eos = behind[0];
-  // Programs put the separator behind the text.
+  // For WordPiece, programs put the separator behind the text.
   if (vocab->add_eos && vocab->kind == VocabKind::kWordPiece) vocab->sep = behind[0];
   Vocab by_name = *vocab;
   find_end_tokens(by_name);

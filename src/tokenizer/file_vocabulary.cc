@@ -149,8 +149,8 @@ void note_special(const std::vector<std::string>& unlike, const std::string& sou
                   count_text(unlike.size(), "special token"), source, printable(unlike.front())));
 }
 
-// Notes tokens around a text that the keys cannot express: a file has room for one before and one
-// behind the text, and puts none where the tokenizer puts several.
+// Notes tokens around a text that the keys cannot express: a file can name one before and one
+// behind the text, and names none if the tokenizer puts several.
 void note_around(const Tokenizer& own, const Tokenizer& made, std::vector<std::string>* notes) {
   const std::vector<int32_t> wanted = own.encode("a");
   if (made.encode("a") == wanted) return;

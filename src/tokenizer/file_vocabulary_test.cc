@@ -194,8 +194,8 @@ TEST(FileVocabulary, CutsWithoutANameAreRefusedByAText) {
   expect_refusal(byte_level(R"(\p{N}{1,4}|\P{N}+)", false), "such as '");
 }
 
-// A pre-tokenizer's name alone says whether whole pieces become tokens; where merges lead to all
-// tokens, that makes no difference.
+// Only the name of a pre-tokenizer says whether a whole piece becomes a token. If merges lead to
+// all tokens, both ways give the same.
 TEST(FileVocabulary, ChecksWholeTokens) {
   const std::string whole = R"(, "ignore_merges": true)";
   EXPECT_EQ(Both(folder_with(byte_level(kQwen2, true, whole).json())).pre(), "qwen2");
@@ -279,7 +279,7 @@ TEST(FileVocabulary, MergesBecomeScores) {
   EXPECT_EQ(vocab.types[1], TokenType::kByte);
   Parts parts = marked();
   parts.normalizer = R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})";
-  // The vocabulary's tokens come back as other text.
+  // The folder's decoder drops a space at the beginning of a text; that of the GGUF file would not.
   expect_refusal(parts,
                  "': a GGUF file with its kind of vocabulary would tokenize or decode some texts "
                  "differently, such as '");
@@ -304,7 +304,8 @@ TEST(FileVocabulary, RefusesMergesThatScoresCannotExpress) {
   expect_refusal(parts, "NFC");
 }
 
-// Gemma's tokens of several spaces have one score, and the merges that make them are mixed.
+// Gemma's tokens of several spaces all have one score, and the merges that make one stand among
+// those that make others.
 TEST(FileVocabulary, RunsHaveRulesAmongEachOthers) {
   Parts parts =
       marked(R"("▁ ▁", "▁ ▁▁", "▁ ▁▁▁", "▁▁ ▁", "▁▁ ▁▁", "▁▁▁ ▁")", R"("▁▁", "▁▁▁", "▁▁▁▁")");

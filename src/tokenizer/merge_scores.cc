@@ -25,7 +25,8 @@ bool is_run(std::string_view token) {
   return length > 0;
 }
 
-// Throws where a pair without a rule makes a token: SentencePiece would merge it.
+// Throws if two tokens together are a token that no rule makes of them, since SentencePiece would
+// merge them.
 void check_all_pairs(const Vocab& vocab) {
   std::set<std::pair<int32_t, int32_t>> ruled;
   for (const MergeRule& rule : vocab.merges) ruled.emplace(rule.left, rule.right);

@@ -14,9 +14,9 @@ std::vector<MergeRule> merges_by_rank(const Vocab& vocab);
 
 // Returns the scores by id for a vocabulary with merges. Throws (kUnsupported) where no scores do
 // the same: where the rules of one token are not consecutive, or where the concatenation of two
-// tokens is a token that no rule makes of the two. Rules of tokens of one repeated character need
-// not be consecutive, as happens where these had equal scores: all of them lead to the longest
-// token.
+// tokens is a token that no rule makes of the two. The rules of a token of one repeated character
+// need not be consecutive. That happens if such tokens had equal scores, and does no harm, since
+// all of them lead to the longest token.
 std::vector<float> merge_scores(const Vocab& vocab);
 
 }  // namespace hearth

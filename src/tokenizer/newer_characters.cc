@@ -79,7 +79,7 @@ const NewerRange* find_newer(char32_t character) {
   return found != std::end(kRanges) && found->first <= character ? found : nullptr;
 }
 
-// The stand-ins of a kind with three and with four bytes; 0: none is needed.
+// The stand-ins of a kind with three and with four bytes; 0: the kind needs none.
 struct StandIns {
   NewerKind kind;
   char32_t three, four;

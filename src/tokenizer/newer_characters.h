@@ -5,7 +5,7 @@
 //
 // A pattern sees a stand-in in place of such a character: one of Unicode 14 with the same general
 // category, the same answer to \p{Han} and as many bytes. So matches lie at the same places. A
-// stand-in may differ in scripts other than Han, and in its other case.
+// stand-in may differ in scripts other than Han, and in its upper or lower case.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ namespace {
 constexpr uint32_t kMaxSteps = 10'000'000;
 constexpr uint32_t kMaxKib = 256 << 10;
 constexpr size_t kMaxPatternBytes = 1 << 16;
-// A pattern of DeepSeek's models, and one with the same matches that looks at a long run of spaces
-// inside a line once, not once from each of its spaces.
+// A pattern of DeepSeek's models, and one with the same matches that goes through a long run of
+// spaces inside a line only once; the published one does so from each space.
 constexpr std::string_view kTrailingSpace = R"(\s+$)", kTrailingSpaceOnce = R"((?<!\s)\s+$)";
 
 }  // namespace
@@ -94,7 +94,7 @@ Pattern::Pattern(const TextPattern& pattern, std::string_view file)
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(said.data()), said.size());
     refuse(said.data());
   }
-  // PCRE2's interpreter, where machine code cannot be made at run time, does the same more slowly.
+  // Where machine code cannot be made at run time, PCRE2's interpreter does the same more slowly.
   pcre2_jit_compile(code_->code, PCRE2_JIT_COMPLETE);
 }
 

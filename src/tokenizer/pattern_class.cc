@@ -177,7 +177,7 @@ class ClassReader {
   explicit ClassReader(std::string_view text) : rest_(text) {}
 
   struct Class {
-    Operand last;  // the whole, where there is no "&&"
+    Operand last;  // the whole class if there is no "&&"
     std::vector<std::string> looked_at;
     bool negated = false;
   };

@@ -106,7 +106,7 @@ class Speller {
 
   std::string_view rest_;
   std::string out_;
-  size_t atom_ = 0;             // where the atom begins in `out_` that a quantifier would repeat
+  size_t atom_ = 0;             // where in `out_` the atom begins that a quantifier would repeat
   std::vector<size_t> groups_;  // where the open groups begin
 };
 

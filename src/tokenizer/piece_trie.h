@@ -1,6 +1,6 @@
 // PieceTrie: the tokens of a vocabulary as a trie over their bytes, which finds every token that a
-// text begins with in one walk. A step takes the same few instructions at every node: up to eight
-// children are compared at once, more are counted in a bit mask.
+// text begins with in one walk. A step takes the same few instructions at every node: it compares
+// up to eight children at once; if there are more, it counts bits of a mask.
 //
 //   for (const Node* node = trie.root(); at < text.size(); ++at) {
 //     node = trie.child(*node, text[at]);

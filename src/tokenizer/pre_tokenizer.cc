@@ -27,7 +27,7 @@ std::optional<TextPattern> pattern_of(const CutStep& step) {
   return std::nullopt;
 }
 
-// Throws where steps have made too many bytes: a step may make several bytes of one.
+// Throws where steps have made too many bytes: a step may make several bytes of each byte.
 void check_size(std::span<const std::string_view> pieces) {
   size_t bytes = 0;
   for (std::string_view piece : pieces) bytes += piece.size();

@@ -23,11 +23,11 @@ namespace hearth {
 
 struct PreTokenizerRule {
   std::span<const std::string_view> patterns;
-  // A piece that is a token as a whole becomes that token, whether merges lead to it or not.
+  // Whether a piece that is a token as a whole becomes that token even if merges do not lead to it.
   bool whole_tokens = false;
   // Whether BOS is put before the text where the file does not say.
   bool add_bos = false;
-  // The models' own tokenizer.json normalises text to NFC first.
+  // Whether the models' own tokenizer.json first normalises text to NFC.
   bool nfc = false;
 };
 
@@ -60,7 +60,7 @@ class PreTokenizer {
   struct Step {
     CutStep what;
     std::optional<Pattern> pattern;
-    bool spell = false;    // the step spells the bytes of pieces, since another step follows
+    bool spell = false;    // the step spells the bytes of pieces, because another step follows
     bool literal = false;  // the pattern is a literal text
   };
 

@@ -63,8 +63,8 @@ constexpr std::string_view kDeepseekLlmWord =
     R"re(\x{1E900}-\x{1E943}]+)re";
 constexpr std::string_view kDeepseekLlmPunctuation =
     R"re(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)re";
-// The published pattern is \s+$. This form looks at a long run of spaces inside a line once, not
-// once from each of its spaces.
+// The published pattern is \s+$. This form goes through a long run of spaces inside a line only
+// once; the published one does so from each space.
 constexpr std::string_view kSpaceAtEnd = R"re((?<!\s)\s++\z)re";
 constexpr std::string_view kSpaceWord = R"re(\s?\p{L}+)re";
 constexpr std::string_view kSpacePunctuation = R"re(\s?\p{P}+)re";

@@ -79,7 +79,7 @@ bool SpecialTokens::is_sought(int32_t id, bool with_control, bool normalized) co
 
 std::vector<SpecialTokens::Length> SpecialTokens::lengths_of(std::vector<Entry> entries) {
   std::erase_if(entries, [](const Entry& entry) { return entry.text.empty(); });
-  // The last id counts for a text that stands twice, as in TokenIndex.
+  // If several tokens have the same text, the last id counts, as in TokenIndex.
   std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
     if (a.text.size() != b.text.size()) return a.text.size() > b.text.size();
     int order = a.text.compare(b.text);
@@ -126,7 +126,7 @@ void SpecialTokens::take(std::string_view text, int32_t id, size_t begin, size_t
     if (rule->strip_left) {
       begin = std::max(*done, begin - white_space_behind(text.substr(*done, begin - *done)));
     }
-    // White space that the token before took is not looked at again.
+    // Does not look again at white space that the token before took.
     if (rule->strip_right) {
       end = end < *done ? *done : end + white_space_before(text.substr(end));
     }

@@ -1,6 +1,6 @@
 // SpecialTokens splits text at the tokens that are found by their spelling: user-defined ones
 // always, control and unknown tokens where the caller trusts the text to hold them. In a unigram
-// vocabulary the encoder finds user-defined tokens itself, as SentencePiece does, but for guarded
+// vocabulary the encoder itself finds user-defined tokens, as SentencePiece does, except guarded
 // ones.
 //
 // Longer tokens are looked for first, over the whole text, and each from left to right: a token
@@ -79,8 +79,8 @@ class SpecialTokens {
   // Returns the token of this length at `at` that may stand there, or kNone.
   int32_t match(const Length& length, const Search& search, size_t at) const;
   // Appends the text before [begin, end) and the token there, with the white space that it takes;
-  // does nothing where the token must stand alone and does not. `done` is the end of the text that
-  // was taken.
+  // does nothing if the token may only stand alone and other text is beside it. `done` is the end
+  // of the text that was taken.
   void take(std::string_view text, int32_t id, size_t begin, size_t end, size_t* done,
             std::vector<TextPart>& parts) const;
   void cut(const Length& length, const Search& search, std::vector<TextPart>& parts) const;
@@ -88,7 +88,8 @@ class SpecialTokens {
             std::vector<TextPart>& parts) const;
 
   const Vocab& vocab_;
-  // Tokens by length, the longest first: one list for user-defined tokens alone, one for all.
+  // Tokens by length, the longest first: the first list has only user-defined tokens, the second
+  // all special tokens.
   std::array<std::vector<Length>, 2> lengths_;
 };
 

@@ -22,7 +22,7 @@ struct Symbol {
 struct Candidate {
   float score;
   int32_t left;
-  int32_t length;  // of both symbols; if their sum is another now, one of them has changed
+  int32_t length;  // of both symbols together; if it differs now, one of them has changed
   int32_t id;
 
   // A heap's top is its greatest element: the highest score counts as greatest, then the leftmost.

@@ -5,7 +5,7 @@
 //
 // There is no pre-tokenizer: the whole text is one piece. But where no token has a space inside it,
 // as in Llama's vocabulary, no merge reaches from one word into the next, and the text is merged
-// word by word: the same result from small heaps instead of a large one.
+// word by word: this gives the same result from small heaps instead of a large one.
 //
 // A character without a token becomes the byte tokens "<0x..>" of its bytes, so bytes that are not
 // UTF-8 survive, too. A vocabulary without any byte token uses the unknown token.

@@ -14,7 +14,7 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) {
       fail(ErrorCode::kRequest, "a stop string is empty: leave it out");
     }
     Pattern pattern{std::move(stop), {}};
-    // border[i] belongs to the first i + 1 bytes.
+    // border[i] is that of the first i + 1 bytes.
     pattern.border.assign(pattern.text.size(), 0);
     for (size_t i = 1, length = 0; i < pattern.text.size(); ++i) {
       while (length > 0 && pattern.text[i] != pattern.text[length]) {

@@ -113,8 +113,8 @@ std::string nfc(std::string_view text) {
   return composed;
 }
 
-// Composes a text in parts: an ASCII character composes with nothing before it, so the text is cut
-// before each.
+// Composes a text in parts: no ASCII character composes with anything before it, so the text is cut
+// before each of them.
 void compose(std::string_view text, Maker* maker) {
   if (is_plain(text)) return maker->keep(0, text.size());
   for (size_t begin = 0; begin < text.size();) {

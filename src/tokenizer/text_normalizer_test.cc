@@ -36,7 +36,8 @@ TEST(TextNormalizer, MarksWithoutEndAreSorted) {
 }
 
 TEST(TextNormalizer, MarksOfAClassKeepTheirOrder) {
-  // Classes 230, 220 and 240; few marks are sorted in another way than many.
+  // The marks have the classes 230, 220 and 240. Few marks are sorted by another algorithm than
+  // many.
   for (int times : {1, 5, 40}) {
     std::string marks;
     std::string below, above, last;

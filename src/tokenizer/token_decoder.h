@@ -13,10 +13,11 @@ namespace hearth {
 
 class TokenDecoder {
  public:
-  // Decodes tokens of `vocab`, which has rules. Without steps that decode, byte-level characters
-  // become bytes where the pre-tokenizer spelled bytes. Throws as Pattern does; (kUnsupported)
-  // where a step after the fusing is one that this program cannot apply to a stream; (kFile) where
-  // a token of the vocabulary cannot be decoded, so that this cannot happen during generation.
+  // Decodes tokens of `vocab`, which has rules. If there are no decoding steps and the
+  // pre-tokenizer spelled bytes, byte-level characters become bytes again. Throws as Pattern does;
+  // (kUnsupported) if a step after the one that fuses tokens cannot be applied to a stream; (kFile)
+  // where a token of the vocabulary cannot be decoded, so that this cannot happen during
+  // generation.
   explicit TokenDecoder(const Vocab& vocab);
 
   // Returns the bytes of a token of the vocabulary that is not a special one.
@@ -25,7 +26,7 @@ class TokenDecoder {
   bool spells_bytes() const { return spells_bytes_; }
 
   // Return the text that is stripped from the beginning and the end of a whole text, and how many
-  // times at most.
+  // times at most that is done.
   std::string_view stripped() const { return stripped_; }
   size_t stripped_begin() const { return stripped_begin_; }
   size_t stripped_end() const { return stripped_end_; }

@@ -39,8 +39,8 @@ std::unique_ptr<TextNormalizer> make_nfc(const Vocab& vocab) {
   return std::make_unique<TextNormalizer>(std::span(&step, 1), vocab.source);
 }
 
-// Returns a byte for each byte of a part of the text that begins at `offset`: 1 where it lies in
-// `untrusted`. Empty where there are no ranges.
+// Returns a byte for each byte of a part of the text that begins at `offset`: 1 if it lies in one
+// of the ranges `untrusted`. Empty where there are no ranges.
 std::vector<uint8_t> untrusted_bytes(SpecialTokens::ByteRanges untrusted, size_t offset,
                                      size_t size) {
   if (untrusted.empty()) return {};
@@ -260,8 +260,8 @@ void Tokenizer::decode_part(std::span<const int32_t> ids, bool render_special, b
     bool word = type == TokenType::kNormal || type == TokenType::kByte ||
                 (unigram && (type == TokenType::kUserDefined || type == TokenType::kUnused));
     if (strips && *first && word && bytes.starts_with(' ')) bytes.erase(0, 1);
-    // Special tokens before the first word do not count; nor, where no space may stand before the
-    // text, does a word that was only the space.
+    // Special tokens before the first word do not count as a word. If
+    // vocab_.remove_extra_whitespaces is set, neither does a word that was only a space.
     bool shown = word || type == TokenType::kUserDefined ||
                  (unigram && type == TokenType::kUnknown && !render_special);
     if (shown && !(vocab_.remove_extra_whitespaces && bytes.empty())) *first = false;

@@ -7,12 +7,12 @@
 //
 // Text may be any bytes, below 2 GiB. What does not count as UTF-8 is kept byte for byte by
 // byte-level BPE and by SentencePiece with byte tokens, and dropped by WordPiece, as are characters
-// its cleaning drops (tokenizer/wordpiece_encoder.h). So decode(encode(text)) is `text` for
-// byte-level BPE always, and for SentencePiece but for U+2581, which is its space; special tokens
-// aside. From SentencePiece's unigram model comes the normalised text
-// (tokenizer/unigram_normalizer.h), in which U+FFFD stands for what is not UTF-8. What a
-// tokenizer.json normalises or drops, or a pre-tokenizer that composes (PreTokenizerRule::nfc), is
-// not given back.
+// its cleaning drops (tokenizer/wordpiece_encoder.h). So, special tokens aside,
+// decode(encode(text)) is always `text` for byte-level BPE. For SentencePiece it is `text` if that
+// has no U+2581, which stands for a space. SentencePiece's unigram model gives back the normalised
+// text (tokenizer/unigram_normalizer.h), in which U+FFFD stands for what is not UTF-8. Text that a
+// tokenizer.json normalises or drops, or that a pre-tokenizer composes (PreTokenizerRule::nfc),
+// does not come back as it was.
 //
 // Ids given to a function must lie in [0, size()): one that does not is refused (kRequest).
 #pragma once
@@ -81,8 +81,8 @@ class Tokenizer {
   // Returns false where a tokenizer.json has rules for decoding, which need all ids at once.
   bool decodes_in_parts() const { return !rules_; }
 
-  // Returns the bytes of one token inside a stream, which may be a part of a character, or none;
-  // nothing is stripped from its beginning.
+  // Returns the bytes of one token inside a stream, which may be only a part of a character, or no
+  // bytes; nothing is stripped from its beginning.
   std::string token_bytes(int32_t id, bool render_special = false) const;
   // Returns the token as the file spells it.
   const std::string& token_text(int32_t id) const;

@@ -30,7 +30,7 @@ PieceTrie pieces_of(const Vocab& vocab, const TokenIndex& index) {
 
 }  // namespace
 
-// The best path to a place in the text: its last token, and the sum of all scores.
+// The best path to a place in the text: its last token, and the sum of its tokens' scores.
 struct UnigramEncoder::Step {
   double score;
   float rounded;    // the sum from the beginning of the text in single precision

@@ -62,7 +62,8 @@ TEST(UnigramEncoder, TakesTheLikeliestTokens) {
 }
 
 TEST(UnigramEncoder, EqualSumsAreOrderedBySinglePrecision) {
-  // All sums are exact there, too: the path found first wins, with the longest last token.
+  // All sums are exact in single precision, too. So the path that was found first wins, which has
+  // the longest last token.
   EXPECT_EQ(unigram_texts(small_unigram_vocab(), "000"), (Texts{"_", "0", "00"}));
   Vocab vocab = unigram_vocab({{"_", -2}, {"a", -1.5f}, {"aa", -3}});
   EXPECT_EQ(unigram_texts(vocab, "aa"), (Texts{"_", "aa"}));
@@ -86,7 +87,7 @@ TEST(UnigramEncoder, RunsOfUnknownCharactersAreOneToken) {
   EXPECT_EQ(unigram_texts(vocab, "axxbx"), (Texts{"_a", "<unk>", "b", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "日本"), (Texts{"_", "<unk>"}));
   EXPECT_EQ(unigram_texts(vocab, "\xFF\x80"), (Texts{"_", "<unk>"}));
-  // One <unk> may span words, where not even the space is a token.
+  // One <unk> may span words, if not even the space is a token.
   Vocab no_space = unigram_vocab({{"a", -1}});
   EXPECT_EQ(unigram_texts(no_space, "xx xx a"), (Texts{"<unk>", "a"}));
 }

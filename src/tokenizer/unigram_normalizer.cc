@@ -54,7 +54,8 @@ UnigramNormalizer::Prefix UnigramNormalizer::prefix(std::string_view text) const
 size_t UnigramNormalizer::plain_run(std::string_view text) const {
   size_t run = 0;
   while (run < text.size() && plain_.test(static_cast<uint8_t>(text[run]))) ++run;
-  // The last plain character is left out where a sequence that it begins may go on beyond ASCII.
+  // The last plain character is left out if the map may have a sequence that begins with it and
+  // goes on with the non-ASCII character behind it.
   bool alone = run < text.size() && static_cast<uint8_t>(text[run]) >= 0x80;
   return run > 0 && alone ? run - 1 : run;
 }

@@ -45,7 +45,7 @@ class UnigramNormalizer {
 
   CharacterMap map_;
   PieceTrie user_defined_;
-  std::bitset<256> plain_;  // ASCII, but the space, that stays as it is before ASCII
+  std::bitset<256> plain_;  // ASCII characters other than the space that stay before ASCII
   bool add_space_prefix_;
   bool remove_extra_whitespaces_;
 };
