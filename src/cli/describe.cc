@@ -91,7 +91,7 @@ void read_spec(const ModelSource& file, ModelDescription* model) {
       model->head_dim = latent->key_length;
     }
   } catch (const Error&) {
-    // Without a spec, the values that were read from the keys stay.
+    // The values that were read from the keys stay.
   }
 }
 

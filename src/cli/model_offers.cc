@@ -128,8 +128,7 @@ std::vector<FoundModel> find_models(const OfferSetting& setting, const Configura
     if (same == all.end()) {
       all.push_back(std::move(model));
     } else {
-      same->also.push_back(
-          std::move(model.name));  // a further name of a model that is listed already
+      same->also.push_back(std::move(model.name));  // one more name of a listed model
     }
   }
   return all;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr uint32_t kFewest = 16, kFirstPrompt = 512, kLastPrompt = 32768;
-// For how many step sizes the cores' time is predicted; times for other sizes are interpolated.
+// The number of step sizes whose time on the cores is predicted; other times are interpolated.
 constexpr uint32_t kStepsAsked = 9;
 
 // Predicts the time to a prompt's first token on the cores alone.

@@ -90,7 +90,7 @@ class TuneLine {
  public:
   void show(const TuneProgress& at) {
     constexpr double kFine = 100;
-    // For each plan the kernels are tuned again, so progress may start again.
+    // The kernels are tuned again for each plan, so progress may start again.
     const bool anew = what_ != at.what || at.done < done_;
     done_ = at.done;
     if (anew) {

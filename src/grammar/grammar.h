@@ -30,8 +30,7 @@ class Grammar {
   struct List {
     uint32_t dot = 0;
     bool separated = false;
-    bool fills_up =
-        false;  // items may be empty and have no separators: only the others are counted
+    bool fills_up = false;  // items may be empty, without separators: only others are counted
     uint64_t least = 0, most = 0;
   };
   // A dot of a rule before which all symbols may be empty, so that the symbol at the dot may be the

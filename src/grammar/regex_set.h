@@ -94,9 +94,8 @@ class RegexSet {
   // and the operations above need no new classes.
   uint32_t classes() const { return static_cast<uint32_t>(representatives_.size()); }
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
-  std::span<const uint8_t> representatives() const {
-    return representatives_;
-  }  // one of each class
+  // Returns one byte of each class.
+  std::span<const uint8_t> representatives() const { return representatives_; }
   struct Run {
     RegexId part, rest;
     uint64_t least, most;

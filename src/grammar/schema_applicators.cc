@@ -91,8 +91,8 @@ ValueCases SchemaReader::any_of(const Scope& scope, const Member& member) {
   return some;
 }
 
-// Branches that share no values are united as in anyOf. Of branches that share some, the values of
-// the other branches are subtracted.
+// Branches that share no values are united as in anyOf. If they share some, the values of all other
+// branches are subtracted from each.
 ValueCases SchemaReader::one_of(const Scope& scope, const Member& member) {
   ValueCases some;
   auto exactly = [&] {

@@ -56,7 +56,7 @@ struct ObjectCase {
   // allowed.
   std::vector<NameClass> classes;
   uint64_t least = 0, most = kUnbounded;  // number of properties
-  // For each of these, at least one property must have a name of the class and a value that
+  // Each witness requires at least one property that has a name of the class and a value that
   // satisfies the goal.
   std::vector<NameClass> witnesses;
 };

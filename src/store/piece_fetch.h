@@ -22,8 +22,8 @@ namespace hearth {
 class PieceQueue {
  public:
   // `ahead`: a piece is not taken while it begins more than `ahead` bytes behind the part that is
-  // hashed, since connections would only take cores from hashing. This limit holds once all bytes
-  // are hashed that were there at the start.
+  // hashed, since connections would then only take cores from hashing. This limit holds once all
+  // bytes are hashed that were there at the start.
   PieceQueue(SafePieces* pieces, const std::atomic<bool>& stop, uint64_t ahead)
       : pieces_(*pieces), stop_(stop), ahead_(ahead), begun_(pieces->prefix()) {}
 

@@ -35,7 +35,7 @@ int64_t LoopObject::count() {
     length = static_cast<int64_t>(known);
     return *length;
   }
-  // As Jinja does, reads the rest of the iterator here, and keeps its items.
+  // Reads the rest of the iterator here and keeps its items, as Jinja does.
   auto& rest = heap->make<ListObject>();
   for (TemplateValue item; source->next(item);) {
     heap->budget().add_elements(1);

@@ -80,8 +80,7 @@ std::string cut_name(const Vocab& vocab) {
   const PreTokenizer own(vocab.rules->cut, vocab.source);
   const std::vector<std::string> texts = hard_texts();
   std::optional<bool> all_merge;
-  const std::string* last =
-      nullptr;             // of all names' first differing texts, the one that comes last
+  const std::string* last = nullptr;  // the latest of all names' first differing texts
   bool otherwise = false;  // some name splits alike, but differs in NFC or in whole tokens
   for (const std::string_view name : kNames) {
     const PreTokenizerRule& rule = *find_pre_tokenizer(name);

@@ -108,7 +108,7 @@ void settle_ends(const Tokenizer& tokenizer, Vocab* vocab) {
   vocab->add_eos = vocab->add_eos && behind.size() == 1;
   if (*vocab->add_bos) vocab->bos = before[0];
   if (vocab->add_eos) vocab->eos = behind[0];
-  // For WordPiece, programs put the separator behind the text.
+  // Programs put the separator behind the text if the vocabulary is WordPiece.
   if (vocab->add_eos && vocab->kind == VocabKind::kWordPiece) vocab->sep = behind[0];
   Vocab by_name = *vocab;
   find_end_tokens(by_name);

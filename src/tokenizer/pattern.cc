@@ -94,7 +94,7 @@ Pattern::Pattern(const TextPattern& pattern, std::string_view file)
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(said.data()), said.size());
     refuse(said.data());
   }
-  // Where machine code cannot be made at run time, PCRE2's interpreter does the same more slowly.
+  // PCRE2's interpreter does the same, more slowly, if machine code cannot be made at run time.
   pcre2_jit_compile(code_->code, PCRE2_JIT_COMPLETE);
 }
 

@@ -51,7 +51,7 @@ TEST(SpmEncoder, MergesTheHighestScoreFirst) {
   EXPECT_EQ(spm_texts(*tokenizer, "hello"), (Texts{"_hello"}));
   EXPECT_EQ(spm_texts(*tokenizer, "hello hello"), (Texts{"_hello", "_hello"}));
   EXPECT_EQ(spm_texts(*tokenizer, "elo"), (Texts{"_", "e", "lo"}));
-  // Of pairs with equal scores the left one is merged.
+  // The left one of two pairs with equal scores is merged.
   EXPECT_EQ(spm_texts(*tokenizer, "wo"), (Texts{"_w", "o"}));
 }
 

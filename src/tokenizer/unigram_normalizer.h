@@ -4,8 +4,8 @@
 //      characters are replaced by the character map, the longest first. A byte that is not UTF-8
 //      becomes U+FFFD.
 //   2. vocab.remove_extra_whitespaces: spaces before and behind the text are dropped, and runs of
-//      them become one. A user-defined token's own spaces count like the others, but a token in
-//      front that is more than a space ends the dropping.
+//      them become one. A user-defined token's own spaces count like the others, but once a
+//      token at the beginning is more than a space, the spaces behind it stay.
 //   3. Spaces become U+2581, and vocab.add_space_prefix puts one before the text, if any is left.
 //
 // Guarded user-defined tokens (tokenizer/special_tokens.h) are treated as ordinary text.
