@@ -1,5 +1,6 @@
-// hearth bench --embed: measures how many texts devices embed within a time limit, alone and
-// together. Errors: invalid specs, devices that do not answer or give vectors of different widths.
+// hearth bench --embed: measures how many texts devices embed within a time limit, each by itself
+// and all together. Errors: invalid specs; devices that do not answer or give vectors of different
+// widths.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// hearth bench --kernels: measures matrix products alone, over the shapes of a model's matrices.
+// hearth bench --kernels: measures only matrix products, with the shapes of a model's matrices.
 // Errors: a type that does not exist, or threads on several nodes (kUsage); those of reading the
 // file.
 #pragma once

@@ -64,7 +64,7 @@ void call_beside(const TerminalSignals& signals, const Call& call) {
   done.get();
 }
 
-// A model that is served to this process alone.
+// A model that this process serves only to itself.
 class HostedModel {
  public:
   // Throws at once for what cannot be served: an invalid file, a model without a chat template.
@@ -98,7 +98,7 @@ class HostedModel {
   }
 
   // Stops the server at the end of the process, without waiting for a request that hangs: all text
-  // is on the screen.
+  // is on the screen already.
   void leave() {
     stop();
     if (app_ && !app_->settled()) std::_Exit(0);

@@ -1,5 +1,6 @@
-// The model for `hearth chat`: on a server elsewhere, or loaded in this process, behind a server of
-// its own on a port of 127.0.0.1 that only this process can use, with a random key.
+// The model for `hearth chat`: either on a server elsewhere, or loaded in this process. In the
+// second case this process serves it to itself on a port of 127.0.0.1, which a random key keeps
+// others from using.
 #pragma once
 
 #include <optional>

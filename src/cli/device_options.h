@@ -22,8 +22,8 @@ struct DeviceArgs {
   std::string admission = "deadline", pools = "auto";
 };
 
-// Returns the end of a sentence about a pool that leaves cores to accelerators; "" where it leaves
-// none.
+// Returns the end of a sentence about a pool that leaves cores to accelerators; "" if the pool
+// leaves none.
 std::string host_cores_text(const DeviceReport& report);
 
 void add_device_options(CLI::App& verb, DeviceArgs* args);

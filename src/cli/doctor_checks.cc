@@ -26,7 +26,8 @@ Finding check_reading(const BandwidthTable& table, std::optional<uint32_t> chann
   const double of_channel = rate / *channels;
   finding.found += fmt::format("; {} with modules, {:.1f} GB/s each",
                                count_text(*channels, "channel"), of_channel * 1e-9);
-  // Fewer than two threads a channel cannot use its whole bandwidth, so a low rate proves nothing.
+  // If fewer than two threads for each channel read, they cannot use its whole bandwidth, so a low
+  // rate proves nothing.
   if (threads < 2 * *channels || of_channel >= kLittle) return finding;
   finding.level = FindingLevel::kNote;
   finding.remedy =

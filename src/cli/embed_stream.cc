@@ -79,7 +79,8 @@ class Stream {
   Progress progress_;
 };
 
-// Submits a text, waiting for room. Returns false where Ctrl-C came first.
+// Submits a text, after waiting until there is room for it. Returns false if Ctrl-C came before
+// that.
 bool Stream::submit(const std::shared_ptr<Pending>& pending) {
   auto done = [pending, box = mailbox_](EmbedOutcome outcome) {
     std::lock_guard lock(box->mutex);

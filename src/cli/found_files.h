@@ -1,4 +1,4 @@
-// Finds models in a folder by their files alone.
+// Finds models in a folder by nothing but their files.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Finds MODEL of the command line: a path, the name of a model in a store of this machine
 // (store/local_models.h), or one on a hub, which `run`, `chat` and `serve` fetch before they load
-// it. They are tried in that order.
+// it. A name is tried as each of these, in that order.
 //
 // Errors: (kUsage) an ambiguous name; (kFile) a broken model, one that is neither here nor may be
 // fetched; those of store/pull.h.

@@ -164,8 +164,8 @@ std::shared_ptr<const ModelArgs> read_args(const OfferSetting& setting,
   return args;
 }
 
-// Returns a text of all settings that require the model to be loaded again when they change, but
-// for those that depend on other models.
+// Returns a text of all settings that require the model to be loaded again when they change, except
+// settings that depend on other models.
 std::string made_of(const FoundModel& model) {
   std::string text = model.path;
   if (model.table == nullptr) return text;

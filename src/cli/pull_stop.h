@@ -12,7 +12,7 @@ namespace hearth {
 PulledModel pull_until_stopped(const StorePlaces& places, const HubName& name,
                                const PullOptions& options, const PullListener& listener);
 
-// Runs any other request to a hub, which keeps nothing when it is stopped.
+// Runs a request to a hub that is no fetch, and so keeps nothing when it is stopped.
 void ask_until_stopped(const std::function<void(const std::atomic<bool>& stop)>& ask);
 
 }  // namespace hearth

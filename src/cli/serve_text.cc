@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// The smallest useful context: below it, an error about memory is better.
+// The smallest useful context: if memory does not suffice for it, loading fails.
 constexpr uint32_t kMinContext = 256;
 // Rows of a prompt that the LM head scores at a time: enough to make reading its weights
 // worthwhile.

@@ -1,6 +1,6 @@
 // Bytes in and out of the program: files and standard input read whole, standard output without a
-// buffer. Errors (kFile) name a file that cannot be read or written. A standard output that nobody
-// reads any more ends the process by SIGPIPE, as it does other tools.
+// buffer. Errors (kFile) name a file that cannot be read or written. If no program reads standard
+// output any more, SIGPIPE ends the process, as it ends other tools.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ constexpr uint32_t kFewest = 16, kFirstPrompt = 512, kLastPrompt = 32768;
 // The number of step sizes whose time on the cores is predicted; other times are interpolated.
 constexpr uint32_t kStepsAsked = 9;
 
-// Predicts the time to a prompt's first token on the cores alone.
+// Predicts the time to a prompt's first token with only the cores.
 class Cores {
  public:
   Cores(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
@@ -127,8 +127,9 @@ std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
   return all;
 }
 
-// Returns how fast decoding and a pass are, alone and beside each other. Copies are assumed to take
-// the link's whole rate from the host's memory, and decoding the rate at which it reads alone.
+// Returns how fast decoding and a pass are, each by itself and both at once. Assumes that copies
+// take the link's whole rate from the host's memory, and that decoding takes the rate at which it
+// reads when nothing is copied.
 GpuPrediction::Beside beside_of(const GpuPrediction& prediction, const PassTarget& target,
                                 const MeasuredAccelerator& gpu, const Cores& cores,
                                 uint32_t depth) {

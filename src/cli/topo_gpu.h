@@ -1,5 +1,5 @@
 // Predictions of `hearth topo` for a GPU described by a file: how a model is streamed through it,
-// and the time to a prompt's first token, with it and with the cores alone.
+// and the time to a prompt's first token, with the GPU and with only the cores.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct GpuPrediction {
     double cores_seconds = 0;
     PassFigures passes = {};  // of all passes together
   };
-  // The rates of a pass and of decoding, each alone and beside the other: both read the host's
-  // memory.
+  // The rates of a pass and of decoding, each by itself and beside the other, since both read the
+  // host's memory.
   struct Beside {
     uint32_t depth = 0, rows = 0;             // of decoding, and of the pass
-    double decode_rate = 0, decode_left = 0;  // tokens a second: alone, and while it copies
-    double pass_seconds = 0, pass_left = 0;   // alone, and with decoding beside all of it
+    double decode_rate = 0, decode_left = 0;  // tokens a second: by itself, and beside copies
+    double pass_seconds = 0, pass_left = 0;   // by itself, and with decoding all the time
   };
   struct Berths {
     uint32_t rows = 0, berths = 0;
@@ -42,7 +42,8 @@ struct GpuPrediction {
   std::optional<uint32_t> threshold = {};  // the fewest tokens for which the GPU is faster
   std::vector<Prompt> prompts = {};
   std::vector<Berths> berths = {};
-  std::optional<Beside> beside = {};  // none: nothing is copied, or a layer counts as lost
+  // None if nothing is copied, or if a layer takes so long that the GPU would count as lost.
+  std::optional<Beside> beside = {};
 };
 
 struct GpuPredictArgs {

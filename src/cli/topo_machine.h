@@ -21,7 +21,7 @@ void json_numbers(Json& json, const char* key, const std::vector<uint32_t>& numb
 // Returns text about packages, nodes, caches and cores, distances and limits; for this machine also
 // the level of its kernels.
 std::string machine_text(const Machine& machine);
-// Writes the machine as keys of the object that `json` is in.
+// Writes the machine as keys of the object that `json` is writing.
 void json_machine(Json& json, const Machine& machine);
 
 }  // namespace hearth

@@ -19,7 +19,7 @@ std::string outcomes_text(const std::vector<TuneOutcome>& outcomes);
 std::string doubt_text(const TuneDoubt& doubt, const char* what);
 // Returns text about the schedules found for products and their gains; `all` lists every product.
 std::string kernels_text(const Tuned& tuned, bool all);
-// Returns a JSON object; `kernels` adds results for kernels. Its path is empty where nothing was
+// Returns a JSON object; `kernels` adds results for kernels. The path in it is empty if nothing was
 // stored.
 std::string outcomes_json(const TuningResult& result, bool kernels);
 

@@ -50,7 +50,7 @@ void measure_arrivals(BenchSession& session, Engine& engine, const std::string& 
 // tokens.
 BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<BenchCase>& cases,
                    uint32_t threads, Progress& progress, uint64_t done) {
-  // Loading has a progress line of its own, and prints lines that stay.
+  // Loading shows another progress line, and prints lines that stay.
   progress.finish();
   EngineArgs engine_args = session.args.engine;
   engine_args.plan.threads = threads;

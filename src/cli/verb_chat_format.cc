@@ -30,7 +30,7 @@ struct ChatFormatArgs {
 
 // The format by which turns are parsed, and the tokenizer of the model, if one was given.
 struct TurnSetting {
-  std::unique_ptr<const Tokenizer> tokenizer = nullptr;  // null for a template alone
+  std::unique_ptr<const Tokenizer> tokenizer = nullptr;  // null if only a template was given
   TurnFormat format = {};
   std::string problem = {};
   TurnVocabulary vocabulary = {};

@@ -71,7 +71,7 @@ std::pair<int32_t, float> parse_bias(const std::string& text) {
 }
 
 // Returns the prompts. Where neither a model nor a prompt is named, the demo model gets a built-in
-// one, which is printed before the text.
+// prompt, which is printed before its text.
 std::vector<std::string> read_prompts(RunArgs* args, bool demo) {
   if (!args->prompts.texts.empty()) return args->prompts.texts;
   TextSource source{{}, args->prompts.path};

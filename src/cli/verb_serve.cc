@@ -117,7 +117,7 @@ std::string free_name(const ToServe& all, const ModelSource& source, const char*
   return name;
 }
 
-// The kind of the first model; options name the others.
+// The kind of the first model; further models are named by options.
 enum class FirstModel : uint8_t { kText, kEmbeddings, kReranker };
 FirstModel first_model(const ServeArgs& args, const ModelSpec& spec) {
   if (spec.is_reranker()) {
@@ -281,7 +281,7 @@ struct SetEnd {
   }
 };
 
-// Returns "a and b" from names in two lists; those of a large set are counted instead.
+// Returns "a and b" from names in two lists; of a large set, gives only the number of names.
 std::string names_text(const std::string& beside, const std::vector<std::string>& set) {
   const bool counted = set.empty() || set.size() > kMaxNames;
   std::string all =
@@ -326,7 +326,7 @@ int serve_set(const ServeArgs& args, const GivenWords& given, const OptionTree& 
   {
     Reactor reactor(app);
     print_listening(app, options.http);
-    // Loading may bind its thread to some cores, so it runs in a thread of its own.
+    // Loading may bind its thread to some cores, so it runs in another thread.
     std::async(std::launch::async, [&] { load_models(&beside); }).get();
     *others = beside.pool_pus();
     set = std::make_unique<ModelSet>(ModelSetOptions{

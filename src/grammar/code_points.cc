@@ -78,7 +78,8 @@ bool in_category(std::string_view own, std::string_view wanted) {
   return own.starts_with(wanted);
 }
 
-// Returns the characters of a general category; those that utf8proc does not know yet come last.
+// Returns the characters of a general category; characters that utf8proc does not know yet are
+// added last.
 CodePoints collect_category(std::string_view wanted) {
   CodePoints points, newer;
   for (const NewerRange& range : newer_characters()) {

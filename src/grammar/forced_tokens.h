@@ -1,6 +1,6 @@
-// Finds the tokens with which a text must go on by its grammar. Only tokens that the tokenizer
-// would make of the text, whatever follows, are returned: forcing others, such as "order" where
-// "orderId" may follow, leads a model to texts unlike those that it was trained on.
+// Finds the tokens with which a text must continue by its grammar. Only tokens that the tokenizer
+// would make of the text, whatever follows, are returned: another token, such as "order" where
+// "orderId" may follow, would lead a model to texts unlike those that it was trained on.
 #pragma once
 
 #include <cstdint>

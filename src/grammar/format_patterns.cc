@@ -49,7 +49,7 @@ std::string ipv6_pattern() {
 }
 
 // Returns the pattern of a label of a host name, of at most `most` characters. Hyphens in both the
-// third and the fourth place are left out: they mark labels with rules of their own.
+// third and the fourth place are left out: they mark labels to which other rules apply.
 std::string host_label_pattern(int most) {
   return "(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,2}[A-Za-z0-9])?|"
          "[A-Za-z0-9][A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{0," +

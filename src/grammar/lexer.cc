@@ -117,7 +117,7 @@ std::optional<Lexer::CharacterRun> Lexer::character_run(StateId state) {
   return CharacterRun{&*known->characters, run.most};
 }
 
-// Returns the automaton of characters that `part` matches; none where `part` may go on after a
+// Returns the automaton of characters that `part` matches; none if `part` may continue after a
 // plain character, or where `rest` may be empty or begin with a plain character.
 std::optional<CharacterAutomaton> Lexer::characters_of(RegexId part, RegexId rest) {
   RegexId plain = utf8_regex(regexes_, plain_characters());

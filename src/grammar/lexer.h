@@ -1,6 +1,6 @@
 // Lexer: the terminals of a grammar as one deterministic automaton, whose states are made when a
-// text first needs them. A state is what is left of each terminal that may still match.
-// Thread-safe; steps that were made before take no lock.
+// text first needs them. A state holds, for each terminal that may still match, the expression that
+// the rest of the text must match. Thread-safe; steps that were made before take no lock.
 //
 // Errors: more than kMaxStates states (kResource); those of RegexSet.
 #pragma once
@@ -74,7 +74,7 @@ class Lexer {
   size_t memory() const;
 
  private:
-  using Entry = std::pair<uint32_t, RegexId>;  // a terminal and what is left of it
+  using Entry = std::pair<uint32_t, RegexId>;  // a terminal, and the expression of what must follow
   struct State {
     std::vector<Entry> entries;
     std::vector<uint32_t> accepted;

@@ -194,7 +194,7 @@ size_t Matcher::settled(std::string_view forced) {
   return forced.size();
 }
 
-// Returns whether some token begins with `beginning` and goes on with bytes that may follow `end`.
+// Returns whether some token begins with `beginning` and has bytes behind it that may follow `end`.
 bool Matcher::may_cross(PositionId end, std::string_view beginning) {
   std::span<const VocabularyTrie::Node> nodes = vocabulary_->nodes();
   size_t at = 0, limit = nodes.size();
@@ -216,7 +216,7 @@ bool Matcher::may_cross(PositionId end, std::string_view beginning) {
   return false;
 }
 
-// Keeps the positions of the last tokens and frees the others, once they take much memory.
+// If positions take much memory, frees all but those of the last tokens.
 void Matcher::free_memory() {
   if (positions_.memory() < collect_at_) return;
   forget(kMinHistory);

@@ -114,7 +114,7 @@ class Matcher {
   MaskCache masks_;
   // Masks of plain tokens made of an automaton's characters, for the automata met so far.
   std::map<const CharacterAutomaton*, std::shared_ptr<const MaskCache::Bits>> plain_;
-  size_t collect_at_;  // bytes of positions from which on memory is freed
+  size_t collect_at_;  // how many bytes positions may take until memory is freed
 };
 
 }  // namespace hearth

@@ -22,7 +22,7 @@ using PositionId = uint32_t;
 
 class PositionStore {
  public:
-  static constexpr PositionId kDead = 0;   // no text goes on from here
+  static constexpr PositionId kDead = 0;   // no text of the grammar continues from here
   static constexpr PositionId kEnded = 1;  // after the token that ended the text
   static constexpr size_t kMaxMemory = size_t{16} << 20;
 

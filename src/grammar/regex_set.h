@@ -51,7 +51,7 @@ class RegexSet {
   RegexSet();
 
   RegexId nothing() const { return 0; }  // matches no text
-  RegexId empty() const { return 1; }    // matches the empty text alone
+  RegexId empty() const { return 1; }    // matches only the empty text
   RegexId everything() const { return 2; }
   RegexId bytes(const ByteSet& set);  // one byte of the set
   RegexId literal(std::string_view text);

@@ -63,7 +63,7 @@ class RowStore {
     uint32_t prediction;
     bool accepts;
   };
-  // The symbols that a row's items expect, and those with which these may begin.
+  // The symbols that a row's items expect, and the symbols with which these may begin.
   struct Prediction {
     std::vector<Grammar::SymbolId> expected;  // all ascending
     std::vector<Grammar::SymbolId> rules, controls;

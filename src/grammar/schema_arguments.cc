@@ -58,7 +58,7 @@ class MarkedWriter : public SchemaWriter {
     return builder_.terminal(regex);
   }
   RegexId bare(RegexId names) { return texts_.set().all_of({names, bare_name_}); }
-  // Returns an expression of those of the words True, False and None that have these types.
+  // Returns an expression for the words True, False and None, as far as `types` has their types.
   RegexId python_words(TypeBits types) {
     RegexSet& set = texts_.set();
     std::vector<RegexId> words;

@@ -66,7 +66,7 @@ struct ObjectCase {
 struct Evaluated {
   RegexId names;
   uint64_t items = 0;               // the first ones
-  std::vector<GoalId> items_where;  // and those that satisfy one of these goals
+  std::vector<GoalId> items_where;  // and all items that satisfy one of these goals
 };
 
 struct ValueCase {

@@ -116,7 +116,7 @@ Symbol SchemaWriter::members(const ObjectCase& object) {
     if (!loose || !is_loose(property)) named.push_back(&property);
   }
   auto counts = [&](size_t place) { return std::min<uint64_t>(place, counted) + 1; };
-  Symbols behind;  // the rules of the next place, by count
+  Symbols behind;  // the rules of the next place, by number of properties before it
   for (uint64_t count = 0; count < counts(named.size()); ++count) {
     behind.push_back(builder_.rule("end"));
     end_members(behind.back(), object, count);
@@ -139,7 +139,7 @@ Symbol SchemaWriter::members(const ObjectCase& object) {
   return behind[0];
 }
 
-// Ends an object after `count` properties, or goes on with additional ones.
+// Ends an object after `count` properties, or continues it with additional ones.
 void SchemaWriter::end_members(Symbol rule, const ObjectCase& object, uint64_t count) {
   if (!object.witnesses.empty() || has_loose(object)) {
     add(rule, {loose_members(object, count)});

@@ -73,7 +73,7 @@ class VocabularyTrie {
   // Returns tokens with the same bytes as one in the trie: (the trie's, the other).
   std::span<const std::pair<int32_t, int32_t>> twins() const { return twins_; }
   std::span<const int32_t> ends() const { return ends_; }  // of role kEnd, ascending
-  // Return the tokens of text with one quotation mark, and those with more.
+  // Return the text tokens with one quotation mark, and the text tokens with several.
   std::span<const int32_t> quoted_once() const { return quoted_once_; }
   std::span<const int32_t> quoted_more() const { return quoted_more_; }
 

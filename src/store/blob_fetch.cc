@@ -150,7 +150,7 @@ class BlobFetch {
         });
       }
     } catch (const std::system_error&) {
-      // The fetch goes on with fewer connections.
+      // The fetch continues with fewer connections, unless there is none.
       if (threads.empty()) fail(ErrorCode::kResource, "cannot start a thread: raise ulimit -u");
     }
     bool whole = false;
@@ -194,9 +194,9 @@ class BlobFetch {
     return true;
   }
 
-  // Drops the pieces that are to be fetched again: those whose bytes on the disk no longer match
-  // their sum, and those that another program left, whose bytes may be wrong. Returns false where
-  // there are none.
+  // Drops the pieces that must be fetched again: pieces whose bytes on the disk no longer match
+  // their sum, and pieces that another program left, which may be wrong. Returns false if there are
+  // none.
   bool throw_wrong_pieces_away() {
     bool found = false;
     const std::atomic<bool> never{false};

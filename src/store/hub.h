@@ -1,8 +1,8 @@
 // Hub: asks a hub about a repository: the commit of a revision, the list of files, the address of a
 // file's bytes. Replies are not trusted: names, numbers and counts are checked.
 //
-// Errors: (kFile) a reply that no hub gives, or one that refuses the request, with what to do;
-// (kResource) no reply after `tries` tries in a row.
+// Errors: (kFile) a reply that no hub gives, or one that refuses the request; then the error says
+// what to do; (kResource) no reply after `tries` tries in a row.
 #pragma once
 
 #include <atomic>
@@ -68,7 +68,7 @@ class Hub {
 std::vector<RepoFile> read_tree_page(std::string_view json);
 // Returns the URL in `Link: <URL>; rel="next"`; empty where there is none.
 std::string next_link(std::string_view field);
-// Throws (kFile) where two paths differ in case alone, or one is a folder of another.
+// Throws (kFile) where two paths differ only in case, or one is a folder of another.
 void check_repo_paths(const std::vector<RepoFile>& files);
 
 }  // namespace hearth

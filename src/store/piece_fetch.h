@@ -1,7 +1,7 @@
-// One connection of a fetch: takes the next missing piece, requests its bytes after those that are
-// safe, writes them to the part file, and tries again after failures that may pass. The address
-// that the hub redirected to is used for the next pieces as well, until it refuses, as such
-// addresses carry a signature that expires; then the hub is asked again.
+// One connection of a fetch: takes the next missing piece, requests the bytes of it that are not
+// safe yet, writes them to the part file, and tries again after failures that may pass. The address
+// that the hub redirected to is used for the next pieces as well. Such an address has a signature
+// that expires; when it refuses, the hub is asked again.
 #pragma once
 
 #include <atomic>

@@ -222,7 +222,8 @@ class Pull {
     for (const RepoFile& file : pulled_.model.files) {
       if (stop_ || !fetch(file)) return;
     }
-    // Links the file that opens the model last: a snapshot that has it then has the others.
+    // Links the file that opens the model last: so a snapshot that has this file has the others,
+    // too.
     std::vector<RepoFile> order(pulled_.model.files.rbegin(), pulled_.model.files.rend());
     for (const RepoFile& file : order) {
       repo_.link(pulled_.commit, file.path, blob_of(file).digest);

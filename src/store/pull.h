@@ -41,7 +41,7 @@ struct PulledModel {
   std::string path;          // the path to open
   RepoModel model;
   uint64_t fetched = 0;  // bytes fetched by this call
-  bool whole = false;    // false: stopped; another call goes on from there
+  bool whole = false;    // false: stopped; another call continues from there
 };
 
 PulledModel pull_model(const StorePlaces& places, const HubName& name, const PullOptions& options,

@@ -48,7 +48,7 @@ bool is_model_name(std::string_view path);
 // where there is none.
 std::string quant_of(std::string_view path);
 
-// Returns the models by label, without those that lack a part.
+// Returns the models sorted by label, without models that lack a part.
 std::vector<RepoModel> find_repo_models(std::span<const RepoFile> files);
 
 // Returns the models that the name may mean, the best first: if it names a quantisation, that one;

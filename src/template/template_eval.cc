@@ -20,7 +20,7 @@ struct FilteredIterator : IteratorObject {
 
 }  // namespace
 
-// Redirects output to a builder of its own while it lives.
+// Sends output to the object's builder while the object lives.
 class TemplateEvaluator::Capture {
  public:
   explicit Capture(TemplateEvaluator& evaluator)

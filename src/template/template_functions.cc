@@ -64,7 +64,7 @@ TemplateValue make_range(TemplateHeap& heap, const Arguments& arguments) {
   fault("it refuses this conversation: {}", message);
 }
 
-// Formats each directive by itself, so that no format can make the text long.
+// Formats one directive at a time, so that no format can make the text long.
 std::string format_time(std::string_view format, const std::tm& time) {
   constexpr std::string_view kKnown = "aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYZz%";
   std::string text;

@@ -1,9 +1,9 @@
 // Byte-level BPE (GPT-2; Sennrich et al., arXiv 1508.07909): text is cut into pieces by the
-// pre-tokenizer, each piece into bytes, and neighbours are merged in the order of the rules' ranks,
-// of equal ranks the leftmost first. O(n log n) for a piece of n bytes.
+// pre-tokenizer, each piece into bytes, and neighbours are merged in the order of the rules' ranks;
+// of pairs with equal ranks, the leftmost is merged first. O(n log n) for a piece of n bytes.
 //
-// Bytes that are not UTF-8 are kept as they are: each is a piece of its own, so every text is given
-// back byte for byte by decoding.
+// Bytes that are not UTF-8 are kept as they are: each is a separate piece. So decoding gives back
+// every text byte for byte.
 //
 // A vocabulary may lack tokens for some bytes (small ones were trained on bytes that text holds):
 // such a byte becomes the unknown token, or the text is refused (kRequest) where there is none.

@@ -98,7 +98,7 @@ TEST(BpeEncoder, KeepsEveryByte) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(all)), all);
-  // C3 A9 is a character; the C3 before it is not UTF-8 and stays alone.
+  // C3 A9 is a character; the C3 before it is not UTF-8 and is a separate piece.
   EXPECT_EQ(bpe_texts(*tokenizer, "hi\xC3\xC3\xA9\xFFhi"),
             (Texts{"hi", "\xC3", "é", "\xFF", "hi"}));
 }

@@ -1,5 +1,5 @@
-// Converts a folder's vocabulary to the keys `tokenizer.ggml.*` of a GGUF file, for this program
-// and llama.cpp alike:
+// Converts a folder's vocabulary to the keys `tokenizer.ggml.*` of a GGUF file, for both this
+// program and llama.cpp:
 //   byte-level BPE          gpt2: tokens, merges, the name of a pre-tokenizer (cut_name.h)
 //   BPE with byte tokens    llama: scores made of its merges (merge_scores.h)
 //   WordPiece, Unigram      bert, t5: unchanged

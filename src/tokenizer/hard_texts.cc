@@ -69,8 +69,8 @@ constexpr std::array<std::string_view, 32> kLines = {
     " ",
 };
 
-// Characters of each general category that patterns name, one or two of each, and those that
-// patterns single out.
+// Characters of each general category that patterns name, one or two of each category, and
+// characters that patterns name one by one.
 constexpr char32_t kClasses[] = {'a',    'B',    's',    't',   '1',  '9',  ' ',    '\n',  '\r',
                                  '\t',   '\'',   '.',    '/',   '_',  '$',  0xE9,   0x301, 0x416,
                                  0x4E2D, 0x304B, 0xD55C, 0xE34, 0xBD, 0xA0, 0x1F600};

@@ -159,7 +159,7 @@ TEST(HfVocab, SpecialTokensStandBehindTheRanks) {
   }
 }
 
-// An encoder's tokenizer.json gives the same ids as the GGUF vocabulary of its kind.
+// An encoder's tokenizer.json gives the same ids as a GGUF vocabulary of the same kind.
 TEST(HfVocab, WordPiece) {
   HfFolderWriter writer = folder_of_vocabulary(10);
   const std::string text = R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {

@@ -1,7 +1,7 @@
-// Stand-ins for characters that PCRE2's tables may not know yet: those that Unicode 15, 15.1 and 16
-// add to Unicode 14, which PCRE2 10.42 has. The tokenizers with which models' patterns are
-// published know them (Hugging Face's has Oniguruma 6.9.10), so that for example \p{S} matches an
-// emoji of 2022.
+// Stand-ins for characters that PCRE2's tables may not know yet: the characters that Unicode 15,
+// 15.1 and 16 add to Unicode 14, which PCRE2 10.42 has. The tokenizers with which models' patterns
+// are published know them (Hugging Face's has Oniguruma 6.9.10), so that for example \p{S} matches
+// an emoji of 2022.
 //
 // A pattern sees a stand-in in place of such a character: one of Unicode 14 with the same general
 // category, the same answer to \p{Han} and as many bytes. So matches lie at the same places. A

@@ -1,5 +1,5 @@
 // Pre-tokenizers: how BPE splits text into pieces before it merges inside each piece. A
-// pre-tokenizer is a sequence of steps: each splits the pieces of the one before it.
+// pre-tokenizer is a sequence of steps: each step splits the pieces that the step before made.
 //
 // Rules by name: names are those of `tokenizer.ggml.pre` in GGUF files. Each pattern splits at the
 // borders of its matches (text between matches is a piece, too), so the concatenation of the pieces
@@ -49,7 +49,7 @@ class PreTokenizer {
   PreTokenizer(std::span<const CutStep> steps, std::string_view file);
 
   // Replaces `pieces` by those of `text`, which is well-formed UTF-8. `at_start`: no text stands
-  // before it. Thread-safe, where each thread has a `memory` of its own. Throws as Pattern::next().
+  // before it. Thread-safe if each thread passes another `memory`. Throws as Pattern::next().
   void split(std::string_view text, bool at_start, MatchMemory& memory, TextPieces& pieces) const;
 
   // Returns whether the caller has to spell the bytes of pieces in the byte-level alphabet; where a

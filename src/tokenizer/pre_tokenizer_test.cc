@@ -100,7 +100,7 @@ TEST(PreTokenizer, KimiK2KeepsIdeographsApart) {
             "Hello|中文| World|ABC| it'S| |123|4|\n");
   // U+3001 is not an ideograph; Hangul and kana are letters of words.
   EXPECT_EQ(cut("kimi-k2", "a中、b한あ!中"), "a|中|、b한あ|!|中");
-  // Capitals behind letters without case begin a word of their own.
+  // Capitals behind letters without case begin a new word.
   EXPECT_EQ(cut("kimi-k2", "ABªCD AªBc"), "ABª|CD| AªBc");
 }
 

@@ -170,7 +170,7 @@ void SpecialTokens::scan(const std::vector<Length>& lengths, const Search& searc
 
 std::vector<TextPart> SpecialTokens::partition(std::string_view text, bool parse_special,
                                                ByteRanges untrusted, Pace* pace) const {
-  // Bytes searched that count as one unit of work: searching is quicker than encoding.
+  // How many searched bytes count as one unit of work, since searching is quicker than encoding.
   constexpr size_t kLooksPerUnit = 64;
   std::vector<TextPart> parts;
   const std::vector<Length>& lengths = lengths_[parse_special ? 1 : 0];

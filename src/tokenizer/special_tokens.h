@@ -3,11 +3,11 @@
 // vocabulary the encoder itself finds user-defined tokens, as SentencePiece does, except guarded
 // ones.
 //
-// Longer tokens are looked for first, over the whole text, and each from left to right: a token
-// never takes a part of a longer one's match. A vocabulary with rules of tokenizer.json is searched
-// once from left to right, at every place for the longest token, as Hugging Face's tokenizers do.
-// The rules of vocab.added apply: a token may have to stand alone, or take the white space beside
-// it.
+// The text is searched for one length of tokens after the other, the longest first, each time from
+// left to right. So a token never takes a part of a longer one's match. A vocabulary with rules of
+// tokenizer.json is searched once from left to right, at every place for the longest token, as
+// Hugging Face's tokenizers do. The rules of vocab.added apply: a token may have to stand alone, or
+// take the white space beside it.
 //
 // Untrusted bytes (`untrusted`) may stand in a text beside the program's own. A match of a control
 // token that touches one of them does not count. User-defined tokens are text that anyone may write
@@ -39,8 +39,8 @@ struct TextPart {
 };
 
 // Returns whether untrusted text must not become the token: control and unknown tokens, and
-// user-defined ones that look like markers of turns, as said above. No encoder makes one of these
-// by merging.
+// user-defined ones that look like markers of turns, as described at the top. No encoder makes one
+// of these by merging.
 bool is_guarded_token(const Vocab& vocab, int32_t id);
 
 class SpecialTokens {

@@ -2,9 +2,9 @@
 // of pushes. It returns text as soon as it cannot be part of a stop string any more: only the
 // longest end of the text that begins a stop string is held back.
 //
-// The stop string that is completed first wins; of several completed by the same byte, the longest.
-// So the result does not depend on how the text was cut into pushes. Neither the stop string nor
-// the text behind it is returned.
+// The stop string that is completed first wins; of several that the same byte completes, the
+// longest wins. So the result does not depend on how the text was cut into pushes. Neither the stop
+// string nor the text behind it is returned.
 //
 // Errors: an empty stop string is refused (kRequest).
 #pragma once

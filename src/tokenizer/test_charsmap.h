@@ -62,7 +62,8 @@ class CharsmapMaker {
     for (const auto& [label, below] : children) place(base ^ label, depth + 1, below);
   }
 
-  // Returns a base that no other unit's children use: a child is recognised by its label alone.
+  // Returns a base that no other unit's children use: nothing but its label tells whose child a
+  // unit is.
   uint32_t free_base(const std::map<uint8_t, Keys>& children, bool with_value) const {
     auto is_free = [&](uint32_t at) { return at >= taken_.size() || !taken_[at]; };
     constexpr size_t kFar = 512;  // units farther from the end are nearly all taken

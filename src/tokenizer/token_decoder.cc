@@ -67,8 +67,8 @@ TokenDecoder::TokenDecoder(const Vocab& vocab) {
   try_all(vocab);
 }
 
-// Decodes every token once, to find those that fail: a pattern may take too many steps on one, and
-// replacing may make it longer step by step.
+// Decodes every token once, to find tokens that fail: a pattern may take too many steps on a token,
+// and each replacing step may make it longer.
 void TokenDecoder::try_all(const Vocab& vocab) const {
   const bool safe = std::ranges::none_of(steps_, [](const Step& step) {
     const auto* replaced = std::get_if<ReplaceStep>(&step.what);

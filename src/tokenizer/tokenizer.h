@@ -45,8 +45,8 @@ struct EncodeOptions {
   bool parse_special = false;
   // The ranges [begin, end) of untrusted bytes in the text, sorted and disjoint, for parse_special.
   // A control token whose match touches one does not count, nor does a user-defined token that
-  // looks like a marker of turns (tokenizer/special_tokens.h). All else sees the whole text, so the
-  // ids are the same as without ranges where no such token stands in these bytes.
+  // looks like a marker of turns (tokenizer/special_tokens.h). Everything else works on the whole
+  // text. So if no such token stands in these bytes, the ids are the same as without ranges.
   std::span<const std::pair<size_t, size_t>> untrusted = {};
   // Encoding may stop once there are more ids than this: the result is then a beginning of the ids
   // with more than `most` of them, for callers that refuse longer texts anyway.

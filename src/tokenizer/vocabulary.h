@@ -2,8 +2,8 @@
 // on the pre-tokenizer of byte-level BPE, and spells that vocabulary's tokens in the byte-level
 // alphabet.
 //
-// `pre` overrides the pre-tokenizer that the source names; where it names none and `pre` is not
-// given, "default" is used and vocab.warnings says so.
+// `pre` overrides the pre-tokenizer that the source names; if the source names none and `pre` is
+// not given, "default" is used and vocab.warnings says so.
 //
 // Errors: those of reading the source; a pre-tokenizer that this program does not know
 // (kUnsupported); a `pre` that is unknown or given for another kind of vocabulary (kUsage).
