@@ -87,7 +87,7 @@ EngineOptions ServedText::engine_options() const {
 
 uint64_t ServedText::min_bytes() const {
   Machine machine = Machine::live();
-  machine.memory_available = 0;  // independent of what is free now
+  machine.memory_available = 0;  // so the result does not depend on what is free now
   for (NumaNode& node : machine.nodes) node.available_bytes = 0;
   EngineOptions options = engine_options();
   options.state_share = 0;

@@ -18,7 +18,7 @@ inline constexpr size_t kMaxLineBytes = 64u << 20;
 
 struct TextRow {
   std::string text;
-  std::string id;     // JSON, for JSON lines where an id is asked for; else empty
+  std::string id;     // JSON, of a JSON line if ids are asked for; else empty
   std::string place;  // "line 3 of 'texts.txt'"
 };
 

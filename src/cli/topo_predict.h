@@ -22,7 +22,7 @@ struct Prediction {
 struct PredictArgs {
   uint32_t depth = 512;   // positions in the KV cache during decode
   uint32_t prompt = 512;  // tokens of a prefill step
-  bool encoder = false;   // then a step is a whole text, of one token or of `prompt`
+  bool encoder = false;   // if so, a step is a whole text, of one token or of `prompt`
 };
 
 // Predicts the plan itself, and alternatives: in lockstep; weights not placed; all weights on one

@@ -42,8 +42,7 @@ class GrammarReducer {
   Symbol start_;
   std::vector<Alternative> alternatives_;
   std::vector<bool> productive_, nullable_;
-  std::vector<uint32_t>
-      numbers_;  // by the builder's symbol, its number in the grammar; kNoId: removed
+  std::vector<uint32_t> numbers_;  // the grammar's numbers, by builder's symbol; kNoId: removed
   std::vector<Symbol> terminals_, controls_, rules_;
 };
 

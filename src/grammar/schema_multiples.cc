@@ -12,7 +12,7 @@ struct Multiple {
 
   uint64_t divisor, remainder;
   uint32_t places;  // digits of the fraction that count
-  uint32_t phase;   // one of those above; kPoint + n: n digits of the fraction were read
+  uint32_t phase;   // one of the phases above; kPoint + n: n digits of the fraction were read
 
   uint64_t packed() const { return divisor << 36 | remainder << 9 | uint64_t{places} << 5 | phase; }
   static Multiple unpack(uint64_t state) {

@@ -204,7 +204,7 @@ TEST(Schema, EndsInTimeWhateverIsAsked) {
   for (int i = 0; i < 50; ++i) {
     many += fmt::format("{}{{\"pattern\": \"a{{{}}}b*c\"}}", i ? "," : "", i);
   }
-  refusal_of_schema(many + "], \"type\": \"string\"}");  // the value may be evaluated or not
+  refusal_of_schema(many + "], \"type\": \"string\"}");  // may be refused or not
   std::string ones = "{\"type\": \"object\", \"oneOf\": [";
   for (int i = 0; i < 24; ++i) {
     ones += fmt::format(

@@ -77,8 +77,7 @@ class SchemaTexts {
   JsonSpelling spelling_;
   RegexId digit_, minus_, whole_, fraction_, zero_fraction_, magnitude_, plain_number_, number_;
   RegexId any_string_;
-  std::unordered_map<RegexId, std::pair<uint64_t, uint64_t>>
-      lengths_;  // limits of length, by strings
+  std::unordered_map<RegexId, std::pair<uint64_t, uint64_t>> lengths_;  // length limits, by strings
   std::unordered_map<RegexId, bool> empty_;
 };
 
