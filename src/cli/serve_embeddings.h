@@ -33,7 +33,7 @@ struct EmbedRole {
   bool ranks = false;   // it scores pairs of texts, and makes no vectors
   bool devices = true;  // options of devices apply to it
   bool engine = true;   // options of an engine apply to it
-  uint32_t share = 1;   // without its own devices it computes on 1 / share of the cores
+  uint32_t share = 1;   // without devices of the user it computes on 1 / share of the cores
 };
 
 class ServedEmbeddings {

@@ -94,8 +94,8 @@ void Matcher::make_mask(PositionId at, std::span<uint64_t> bits) {
   set_others(at, bits);
 }
 
-// Sets the bits of all plain tokens that may follow, where the grammar allows any text of a set's
-// characters up to some number. Returns false where it does not.
+// Sets the bits of all plain tokens that may follow, if the grammar allows any text of up to some
+// number of a set's characters. Returns false if it does not.
 bool Matcher::make_run_mask(PositionId at, std::span<uint64_t> bits) {
   std::span<const PositionStore::Thread> threads = positions_.threads(at);
   if (threads.size() != 1 || vocabulary_->slices().empty()) return false;

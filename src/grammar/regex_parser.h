@@ -20,8 +20,9 @@ namespace hearth {
 struct PatternOptions {
   // Whether the pattern may match anywhere in a text; otherwise it must match the whole text.
   bool search = true;
-  // Returns an expression for the spellings of one character of a set; empty: UTF-8. With another
-  // spelling the result matches all spellings of the texts that match the pattern.
+  // Returns an expression for the spellings of one character of a set; an empty `spell` spells
+  // characters as UTF-8. With another spelling, parse_pattern() returns an expression that matches
+  // all spellings of the texts that match the pattern.
   std::function<RegexId(const CodePoints&)> spell = nullptr;
 };
 

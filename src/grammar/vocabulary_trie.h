@@ -6,8 +6,8 @@
 // them, however their names are spelled; tokens that end a generation match where the text may end,
 // too; unknown, unused and empty tokens and those of kLongestToken or more bytes match nowhere.
 //
-// For tokens that are plain text (a Slice) the mask is ready, and the other tokens have a trie of
-// their own. Where any plain text may follow, only those others are walked.
+// For tokens that are plain text (a Slice) the mask is made in advance, and all other tokens have a
+// separate trie. Where any plain text may follow, only that trie is walked.
 #pragma once
 
 #include <cstdint>

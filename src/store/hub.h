@@ -18,7 +18,7 @@
 namespace hearth {
 
 struct HubOptions {
-  uint32_t tries = 10;  // in a row without progress, with growing pauses
+  uint32_t tries = 10;  // the most tries in a row without progress
   uint32_t stall = 30;  // seconds of almost no bytes until a request is given up
 };
 

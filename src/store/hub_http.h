@@ -20,7 +20,7 @@ namespace hearth {
 struct HubReply {
   unsigned status = 0;                        // 0: no reply came
   std::map<std::string, std::string> fields;  // by lower-case name
-  std::string url;                            // that answered, after redirects
+  std::string url;                            // the address that answered, after redirects
   std::string text;                           // the body's beginning, unless the sink got it
   std::string problem;                        // why the reply is incomplete; empty: it is complete
   bool hopeless = false;                      // another try would fail, too

@@ -12,9 +12,9 @@ namespace hearth {
 
 struct HubName {
   std::string org, repo;
-  std::string quant;  // "Q4_K_M", a label of the repository's models, which may be a path; empty:
-                      // chosen
-  std::string file;   // from an address of a file; empty: chosen
+  // A label of the repository's models ("Q4_K_M"), which may be a path; empty: chosen.
+  std::string quant;
+  std::string file;      // from an address of a file; empty: chosen
   std::string revision;  // a branch, a tag or a commit; "main" where none is named
 
   std::string id() const { return org + "/" + repo; }

@@ -1,5 +1,6 @@
 // Lists the models on this machine that other programs or `hearth pull` stored: in Hugging Face's
-// cache, ollama's store and LM Studio's folders. They are used where they are.
+// cache, ollama's store and LM Studio's folders. This program uses them in place, without copying
+// them.
 //
 // A name is ORG/REPO:LABEL, or ollama's NAME:TAG. A broken model (a manifest that is no JSON, a
 // missing blob, a dangling link) is listed with a sentence in `problem`, and cannot be run. Errors

@@ -1,6 +1,6 @@
 // Operators, attributes and items of template values, with Python's and Jinja's semantics. Errors
-// are TemplateFaults; where Jinja gives an undefined value, as for a missing key, so do these
-// functions.
+// are TemplateFaults; where Jinja gives an undefined value, as for a missing key, these functions
+// give one, too.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // Converts a folder's vocabulary to the form that GGUF files have: without rules of tokenizer.json,
-// with a token for every row of the model's embeddings. It is the first half of file_vocabulary.h,
-// which lists the conversions, and throws the same errors.
+// with a token for every row of the model's embeddings. This is the first half of what
+// file_vocabulary.h does, where the conversions are listed. Throws the same errors.
 #pragma once
 
 #include <cstdint>

@@ -109,8 +109,8 @@ TEST(Pattern, NamesPatternsThatPcre2Refuses) {
 }
 
 // The rewritten pattern matches the same as the published one, here in a group so that it is not
-// recognised. It looks at a long run of spaces inside a line once: once from each space would take
-// minutes.
+// recognised. It goes through a long run of spaces inside a line only once; to do so from each
+// space would take minutes.
 TEST(Pattern, SpacesAtTheEndOfALine) {
   for (const char* text :
        {"a  ", "a \n b", " \n\n ", "a \n \n", "\n", "  a", "\u00a0\u3000\nb \n", " \n \n x \n"}) {

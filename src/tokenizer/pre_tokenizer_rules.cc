@@ -17,8 +17,8 @@ constexpr std::string_view kNewline = R"re([\r\n])re";
 constexpr std::string_view kHanHangul =
     R"re([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]+)re";
 
-// These families make a piece of a contraction, and of a word with the one character before it.
-// They differ in how digits are grouped and in the definition of a word.
+// These families make one piece of a contraction, and one of a word together with the character
+// before it. They differ in how digits are grouped and in the definition of a word.
 #define HEARTH_CONTRACTION R"re((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]))re"
 #define HEARTH_LETTERS R"re([^\r\n\p{L}\p{N}]?\p{L}+)re"
 #define HEARTH_SYMBOLS_AND_SPACE R"re( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re"

@@ -48,8 +48,8 @@ struct EncodeOptions {
   // looks like a marker of turns (tokenizer/special_tokens.h). Everything else works on the whole
   // text. So if no such token stands in these bytes, the ids are the same as without ranges.
   std::span<const std::pair<size_t, size_t>> untrusted = {};
-  // Encoding may stop once there are more ids than this: the result is then a beginning of the ids
-  // with more than `most` of them, for callers that refuse longer texts anyway.
+  // Encoding may stop once there are more ids than this: the result then has the first ids, more
+  // than `most` of them, for callers that refuse longer texts anyway.
   size_t most = std::numeric_limits<size_t>::max();
   Pace* pace = nullptr;  // null: no other work waits for this thread
 };

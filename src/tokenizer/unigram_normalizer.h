@@ -45,7 +45,7 @@ class UnigramNormalizer {
 
   CharacterMap map_;
   PieceTrie user_defined_;
-  std::bitset<256> plain_;  // ASCII characters other than the space that stay before ASCII
+  std::bitset<256> plain_;  // ASCII characters without the space that stay before ASCII
   bool add_space_prefix_;
   bool remove_extra_whitespaces_;
 };
