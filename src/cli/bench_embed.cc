@@ -49,7 +49,7 @@ std::vector<std::unique_ptr<EmbedDevice>> make_devices(std::vector<DeviceSpec> s
   return devices;
 }
 
-// Makes a pool of the model for each `cpu` device; the model is opened when the first needs it.
+// Makes a pool of the model for each `cpu` device; opens the model when the first of them needs it.
 class BenchPools {
  public:
   BenchPools(BenchSession& session, DeviceClock& clock) : session_(session), clock_(clock) {}

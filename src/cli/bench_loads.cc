@@ -47,8 +47,8 @@ void measure_loads(BenchSession& session) {
   LoadHooks hooks;
   hooks.interrupted = [&] { return session.interrupted(); };
   hooks.progress = [&](uint64_t bytes, std::string_view doing) {
-    // Ctrl-C ends the process during the first load. Later loads end first, so that results are not
-    // lost.
+    // Ctrl-C ends the process during the first load. A later load is finished before the process
+    // ends, so that no results are lost.
     if (!loaded) session.interrupts.die_if_received();
     progress->update(bytes, doing);
   };

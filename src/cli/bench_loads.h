@@ -1,5 +1,5 @@
-// hearth bench --load: measures how long the model takes to load, and to copy its bytes. Errors:
-// those of making an engine.
+// hearth bench --load: measures how long the model takes to load, and how long its bytes take to
+// copy. Errors: those of making an engine.
 #pragma once
 
 #include "cli/bench_session.h"

@@ -74,7 +74,7 @@ class ServeMeasurement {
     if (report_.call.model.empty()) {
       report_.call.model = ask_model(client, url_, key_, steady_seconds);
     }
-    // The tokens are random: tokens that the server has cached would change times.
+    // The tokens are random, since the server would be faster with a prompt that it has cached.
     std::random_device entropy;
     RequestMaker maker(report_.call, (uint64_t{entropy()} << 32) | entropy());
     ServeHooks hooks;

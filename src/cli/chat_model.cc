@@ -83,7 +83,7 @@ class HostedModel {
   HostedModel(const HostedModel&) = delete;
   HostedModel& operator=(const HostedModel&) = delete;
 
-  // Loads the model and starts the server; returns its address. Takes seconds or minutes.
+  // Loads the model and starts the server; returns its address. This takes seconds or minutes.
   ChatEndpoint load() {
     AppOptions options = settle_app(args_);
     const std::string key = random_key();

@@ -32,7 +32,8 @@ struct RoleTotal {
 struct ModelDescription {
   std::string architecture, name;  // empty where the file does not say
   bool runs = false;               // whether this version knows the architecture
-  // The kind of a model that runs: an encoder gives vectors and no text, or, as a reranker, scores.
+  // The kind of a model that runs: an encoder gives vectors and no text, or scores if it is a
+  // reranker.
   bool encoder = false, reranker = false;
   std::string pooling;  // "mean"; empty where the file does not say
   uint64_t parameters = 0;

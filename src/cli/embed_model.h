@@ -61,8 +61,8 @@ EmbedSetup load_devices(const EmbedModelArgs& args, EmbedModel& model, const Mac
 // model's context holds.
 uint32_t text_context(const EmbedModel& model, const EmbedSetup& setup);
 
-// Restricts this thread (reading, tokenizing, writing) to PUs on which no pool computes, if there
-// are any.
+// Restricts the calling thread, which reads, tokenizes and writes, to PUs on which no pool
+// computes, if there are any.
 void leave_to_pools(const Machine& machine, const EmbedSetup& setup);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
 // Streams texts through devices to vectors, in the order of the texts, with a bounded number of
-// them in flight, so memory does not grow with their number.
+// them in flight, so that memory does not grow with the number of texts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Runs prompts through the service, as many at once as it takes, until all of their continuations
-// end.
+// Runs prompts through the service, as many at once as the service accepts, until all of their
+// continuations end.
 #pragma once
 
 #include <cstdint>

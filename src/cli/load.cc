@@ -212,7 +212,8 @@ std::unique_ptr<Service> load_service(OpenedModel& model, const EngineArgs& args
                                       const ServiceOptions& service_options) {
   auto load = [&] { return load_engine(model, args, options, interrupts); };
   auto service = std::make_unique<Service>(load, model.tokenizer.get(), service_options);
-  // Keeps this thread (tokenizing, printing) off the cores that steps run on. Failure does no harm.
+  // Keeps this thread (tokenizing, printing) off the cores that steps run on. It does no harm if
+  // that fails.
   const std::vector<uint32_t>& spare = service->engine().spare_pus();
   if (!spare.empty()) set_affinity(0, spare);
   return service;

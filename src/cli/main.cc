@@ -6,8 +6,8 @@
 #include "cli/program.h"
 
 int main(int argc, char** argv) {
-  // Restores SIGPIPE's default action, which the parent may have disabled: a closed reader ends the
-  // program, as it does other tools.
+  // Restores SIGPIPE's default action, which the parent may have disabled: the program ends when
+  // its reader closes, as other tools do.
   signal(SIGPIPE, SIG_DFL);
   // Opens missing standard streams, so that no other file gets their numbers. They are read-only,
   // so writing fails.

@@ -51,7 +51,7 @@ void take_model_name(CLI::Option* option);
 void add_offline(CLI::App& verb, bool* offline);
 
 // Returns a listener that shows a fetch: a progress line for each file on a terminal, else a line
-// every ten seconds; or JSON objects on standard output.
+// every ten seconds. With `json` it prints JSON objects on standard output instead.
 PullListener pull_listener(const std::string& name, bool json);
 
 }  // namespace hearth

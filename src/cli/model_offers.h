@@ -15,7 +15,8 @@
 
 namespace hearth {
 
-// Returns whether models are served as a set, loaded on demand, and not one that is always loaded.
+// Returns whether models are served as a set that is loaded on demand, instead of one model that is
+// always loaded.
 bool serves_set(const ServeArgs& args, const Configuration& configuration);
 
 // Settings that all models share. Must outlive the models.

@@ -67,7 +67,7 @@ std::string read_source(const TextSource& source, const std::string& what);
 inline constexpr const char *kStoredWeights = "stored", *kAutomaticWeights = "auto";
 std::vector<std::string> weight_choices();
 // Returns the policy for --weights; `importance` is the file of an importance matrix. Throws
-// (kUsage) where there is one but nothing is quantised.
+// (kUsage) if there is such a file but nothing is quantised.
 WeightPolicy weight_policy_of(const std::string& choice,
                               const std::optional<std::string>& importance);
 CLI::Option* add_importance(CLI::App& verb, std::optional<std::string>* importance);

@@ -1,5 +1,5 @@
-// Lets Ctrl-C stop a fetch from a hub: at the first one the fetch ends and keeps what was received,
-// then the process ends by the signal.
+// Lets Ctrl-C stop a fetch from a hub: at the first Ctrl-C the fetch ends and keeps what was
+// received, then the process ends by the signal.
 #pragma once
 
 #include <atomic>

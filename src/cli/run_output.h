@@ -1,5 +1,5 @@
-// Prints the results of `hearth run`: text in the order of the prompts, though it may be computed
-// in another; or JSON in the order of computing; and a summary.
+// Prints the results of `hearth run`: texts in the order of the prompts, which may be computed in
+// another order, or JSON in the order of computing; and a summary.
 #pragma once
 
 #include <string>

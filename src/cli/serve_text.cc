@@ -19,8 +19,8 @@ namespace {
 
 // The smallest useful context: if memory does not suffice for it, loading fails.
 constexpr uint32_t kMinContext = 256;
-// Rows of a prompt that the LM head scores at a time: enough to make reading its weights
-// worthwhile.
+// How many rows of a prompt the LM head scores at a time: enough to make it worthwhile to read the
+// head's weights.
 constexpr uint32_t kScoredRows = 32;
 // The positions for which min_bytes() reserves memory.
 constexpr uint32_t kMinPositions = 4096;

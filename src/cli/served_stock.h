@@ -1,5 +1,5 @@
-// The models of a set while it serves: listed at the start, again at a SIGHUP, and after clients
-// change them where they may (--allow-pull).
+// The models of a set while it serves: listed at the start, again at a SIGHUP, and after a client
+// changed them, which --allow-pull permits.
 #pragma once
 
 #include <mutex>
@@ -22,7 +22,7 @@ class ServedStock final : public ModelStock {
   }
   // Sets the set that is updated from here on.
   void keep(ModelSet* set) { set_ = set; }
-  // Reads the configuration and all headers again. Where it throws, nothing changes.
+  // Reads the configuration and all headers again. If that throws, nothing changes.
   void read_again(Configuration configuration);
 
   bool pull(const std::string& name, const std::atomic<bool>& stop,

@@ -35,7 +35,7 @@ FileLines::~FileLines() {
   if (fd_ > STDIN_FILENO) ::close(fd_);
 }
 
-// Takes a complete line from the buffer; at the input's end also an unterminated one.
+// Takes a complete line from the buffer; at the end of the input also a line without a newline.
 bool FileLines::take_line(std::string* line) {
   size_t end = buffer_.find('\n', searched_);
   if (end == std::string::npos) {

@@ -109,7 +109,7 @@ std::optional<uint32_t> threshold_of(const PassTime& passes, const Cores& cores,
   return fast;
 }
 
-// Predicts passes of few and of all rows with other numbers of berths, whether they fit or not.
+// Predicts passes of few and of all rows with other numbers of berths, even if these do not fit.
 std::vector<GpuPrediction::Berths> berths_of(const PassTarget& target,
                                              const MeasuredAccelerator& gpu, const StreamPlan& plan,
                                              uint32_t layers, const TimedOptions& options) {

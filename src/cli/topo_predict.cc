@@ -36,7 +36,7 @@ Prediction on_one_node(const Machine& machine, const EnginePlan& plan) {
   return of_plan("weights on one node", like(machine, plan, options));
 }
 
-// Predicts for the first 1, 2, 4, ... nodes with threads, each with all of its threads.
+// Predicts for the first 1, 2, 4, ... nodes with threads, with all threads of these nodes.
 std::vector<Prediction> on_fewer_nodes(const Machine& machine, const EnginePlan& plan) {
   std::vector<Prediction> predictions;
   std::vector<Placement::NodeSeats> seats = plan.placement.by_node();
@@ -118,7 +118,7 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
   }
   for (Prediction& one : all) {
     one.decode_cost = predict_step(machine, table, model, one.decode, {1, args.depth});
-    // The prompt is the beginning of a longer one, as in `hearth bench`.
+    // As prompt, takes the beginning of a longer text, as `hearth bench` does.
     const ExpandRule rule;
     const uint32_t expanded = model.has_latents() ? rule.positions(args.prompt + rule.tail) : 0;
     one.prefill_cost = predict_step(machine, table, model, one.prefill, {args.prompt, 0, expanded});

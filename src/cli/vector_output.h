@@ -25,7 +25,8 @@ class VectorOutput {
     write_row(row);
     ++rows_;
   }
-  // Writes no vector for a text: JSON lines leave out its index, and its row in a file is NaN.
+  // Writes no vector for a text: there is no JSON line with its index, and its row in a file has
+  // only NaN.
   void skip() {
     skip_row();
     ++rows_;

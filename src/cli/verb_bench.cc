@@ -54,7 +54,7 @@ BenchRun run_cases(BenchSession& session, OpenedModel& model, const std::vector<
   progress.finish();
   EngineArgs engine_args = session.args.engine;
   engine_args.plan.threads = threads;
-  // If there are results, Ctrl-C waits for the load to end, so that they are not lost.
+  // If there are results, Ctrl-C waits for the load to end, so that the results are not lost.
   Interrupts* while_loading = session.report.runs.empty() ? &session.interrupts : nullptr;
   std::unique_ptr<Engine> engine =
       load_engine(model, engine_args, engine_options(session.args, cases), while_loading);

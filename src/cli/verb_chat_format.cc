@@ -88,7 +88,7 @@ TurnSetting setting_of(const ChatFormatArgs& args) {
   return args.model ? model_setting(args) : template_setting(*args.template_path);
 }
 
-// Parses recorded turns in the setting's format, or in one that a line names itself.
+// Parses recorded turns in the setting's format, or in the format that a line names.
 class TurnLines {
  public:
   explicit TurnLines(const TurnSetting* setting) : setting_(setting) {}

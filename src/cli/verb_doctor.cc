@@ -60,7 +60,8 @@ Finding check_port() {
   return finding;
 }
 
-// Measures this machine's memory bandwidth; none where it cannot be measured, with a finding.
+// Measures this machine's memory bandwidth; if it cannot be measured, returns none and adds a
+// finding.
 std::optional<BandwidthTable> measure_reading(const Machine& machine, const SystemFacts& facts,
                                               std::vector<Finding>* findings) {
   try {

@@ -18,7 +18,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMaxDimensions = 1u << 17;
-// The exit status where a text was refused, like that of an error.
+// The exit status if a text was refused, the same as for an error.
 constexpr int kRefusedStatus = 1;
 
 struct EmbedArgs {

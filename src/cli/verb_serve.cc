@@ -172,7 +172,8 @@ void open_models(const ServeArgs& args, const Machine& machine, ToServe* all) {
   open_models_beside(args, machine, embedder, reranker, all);
 }
 
-// Loads the pools first: the text engine uses the cores that they leave.
+// Loads the pools of the embedding models first, since the text engine uses the cores that pools
+// leave.
 void load_models(ToServe* all) {
   if (all->embeddings) all->embeddings->load(all->embeddings_name, {});
   if (all->reranker) {
@@ -225,7 +226,7 @@ void end_serving(const AppOptions& options, App* app, Reactor* reactor) {
       "at once\n",
       options.drain_seconds);
   reactor->join();
-  // A request that hangs must not delay the end; nothing is left to write.
+  // A request that hangs must not delay the end; nothing remains to be written.
   if (!app->settled()) std::_Exit(0);
 }
 

@@ -47,8 +47,8 @@ std::vector<int32_t> parse_ids(std::string_view text) {
   return ids;
 }
 
-// Calls of(line) for every line of the source's text and writes the results in pieces, so that
-// nothing large is held twice.
+// Calls of(line) for every line of the source's text. Writes the results in pieces, so that a large
+// result is not also held as a whole.
 template <typename Of>
 void for_each_line(const TokenizeArgs& args, const std::string& what, Of of) {
   constexpr size_t kPieceBytes = 1 << 16;

@@ -36,7 +36,7 @@ struct TopoArgs {
   bool json = false;
 };
 
-// Everything that the verb prints, collected before a word is printed.
+// Everything that the verb prints, collected before the verb prints anything.
 struct Findings {
   Machine machine;
   EnginePlan plan;

@@ -72,7 +72,8 @@ constexpr std::string_view kShortNames[] = {
 constexpr std::string_view kNewerNames[] = {"Cf", "Lo", "Ll", "Lm", "Lo", "Lu", "Mc",
                                             "Mn", "Nd", "No", "Pd", "Po", "Sm", "So"};
 
-// Returns whether the category `own` ("Lu") is in the one that `wanted` names ("L", "LC", "Lu").
+// Returns whether the category `own` ("Lu") belongs to the category that `wanted` names ("L", "LC",
+// "Lu").
 bool in_category(std::string_view own, std::string_view wanted) {
   if (wanted == "LC") return own == "Lu" || own == "Ll" || own == "Lt";
   return own.starts_with(wanted);

@@ -9,7 +9,8 @@ namespace hearth {
 namespace {
 
 constexpr size_t kMaxSymbols = 2'000'000;
-// The limit on items of a list, more than any text has: an upper bound from here on counts as none.
+// The limit on items of a list, which no text reaches. An upper bound of at least this counts as
+// none.
 constexpr uint64_t kMaxItems = 0x7fffffff;
 
 }  // namespace

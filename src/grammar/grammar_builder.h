@@ -49,8 +49,8 @@ class GrammarBuilder {
   Symbol terminal(RegexId regex);
   // Adds a symbol that matches one of these tokens. Text never matches it, however it is spelled.
   Symbol control(std::span<const int32_t> token_ids);
-  // Adds a rule without alternatives, which matches nothing until add() gives it some. Names are
-  // for people: two rules of one name are two rules.
+  // Adds a rule without alternatives, which matches nothing until add() gives it some. The name is
+  // only for people: rules may have equal names.
   Symbol rule(std::string_view name);
   // Adds an alternative of a rule; an empty one matches the empty text.
   void add(Symbol lhs, std::span<const Symbol> rhs);
@@ -63,7 +63,7 @@ class GrammarBuilder {
     return repeated(item, kNoSymbol, least, most);
   }
 
-  // Declares that symbols with a tag of this set, a bit each, are JSON in which no object may have
+  // Declares that symbols with one of these tags (a bit each) are JSON in which no object may have
   // a name twice.
   void say_names_once(uint32_t tags = 1) { names_once_ = tags; }
 
@@ -71,8 +71,8 @@ class GrammarBuilder {
   // object has already.
   void note_tight_names() { tight_names_ = true; }
 
-  // Builds the grammar without the symbols that no text can complete, so that no text runs into a
-  // dead end. The builder cannot be used afterwards.
+  // Builds the grammar without the symbols that no text can complete, so that every beginning of a
+  // text can be completed. The builder cannot be used afterwards.
   std::shared_ptr<const Grammar> build(Symbol start);
 
  private:

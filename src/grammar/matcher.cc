@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The limit on bytes of the positions that must be kept; making a mask takes more for a while.
+// The limit on bytes of the positions that must be kept; while a mask is made, more are taken.
 constexpr size_t kMaxNeededBytes = PositionStore::kMaxMemory / 4 * 3;
 
 // Returns how much memory positions may take until the unneeded ones are freed next: halfway from

@@ -142,7 +142,7 @@ bool Matcher::takes_slice(PositionId at, size_t slice) {
 }
 
 // Returns whether all tokens of a slice may follow, found by following all texts of its characters,
-// which must soon lead to known positions.
+// which must lead to few different positions.
 bool Matcher::walks_slice(PositionId from, const VocabularyTrie::Slice& slice) {
   std::vector<std::pair<PositionId, uint8_t>> pairs{{from, 0}};
   for (size_t i = 0; i < pairs.size(); ++i) {

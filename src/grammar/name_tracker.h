@@ -14,8 +14,8 @@ namespace hearth {
 
 class NameTracker {
  public:
-  // Follows the bytes. Returns false where a name ends that its object already has; the tracker
-  // cannot be used any more then.
+  // Follows the bytes. Returns false if a name ends that its object already has; then the tracker
+  // cannot be used any more.
   bool step(std::string_view bytes);
   // Returns whether the text is in a name, or before a name, that could still repeat a name of its
   // object.

@@ -25,7 +25,7 @@ class PatternReader {
   char peek() const { return text_[at_]; }
   bool take(char c);
 
-  // Reads `*`, `+`, `?` or `{..}`, with the `?` that makes it lazy; none where there is no
+  // Reads `*`, `+`, `?` or `{..}`, and the `?` behind it that makes it lazy; none where there is no
   // quantifier.
   std::optional<RepeatBounds> quantifier();
   // Reads what follows the "(" of a group: "?:" and the like.

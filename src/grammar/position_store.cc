@@ -7,7 +7,8 @@
 namespace hearth {
 namespace {
 
-// The most terminals under way at once; beyond it the grammar is refused as too ambiguous.
+// The most terminals that may have begun at a position; beyond it the grammar is refused as too
+// ambiguous.
 constexpr size_t kMaxThreads = 4096;
 
 }  // namespace
@@ -69,8 +70,8 @@ RowId PositionStore::row_behind(std::span<const Thread> completed) {
   return next;
 }
 
-// Returns the position with these terminals under way; if row `here` is given, its terminals begin,
-// too.
+// Returns the position at which these terminals have begun; if row `here` is given, its terminals
+// begin there, too.
 PositionId PositionStore::enter(std::vector<Thread>* threads, RowId here) {
   if (here != kNoId && rows_.state(here) != Lexer::kDead) {
     threads->push_back({here, rows_.state(here)});

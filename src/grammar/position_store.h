@@ -64,7 +64,7 @@ class PositionStore {
   std::span<const Thread> threads(PositionId at) const {
     return std::span(threads_).subspan(positions_[at].threads, positions_[at].count);
   }
-  // Returns the position with counters cut short, which no token can distinguish from this one.
+  // Returns the position with counters cut to small values; no token can distinguish it from `at`.
   PositionId clamped(PositionId at);
 
   // Frees the rows and positions that no position of `keep` needs, and renumbers those in `keep`.

@@ -34,8 +34,8 @@ inline constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
 class RegexSet;
 
-// An automaton made elsewhere, as a regular expression: a state's number determines the texts that
-// it matches. It must outlive the sets that have it.
+// An automaton made elsewhere, used as a regular expression. A state's number determines which
+// texts match from there. The machine must outlive the sets that use it.
 class RegexMachine {
  public:
   virtual ~RegexMachine() = default;

@@ -97,7 +97,7 @@ void RowStore::complete(Grammar::SymbolId lhs, RowId origin) {
   for (uint32_t i = 0; i < found.size; ++i) push_advanced(waiting_items_[found.items + i]);
 }
 
-// Adds the item, moved over the symbol that it expected, to the items that are still to be placed.
+// Adds the item, moved over the symbol that it expected, to the items that are not in the row yet.
 void RowStore::push_advanced(const Item& given) {
   Item item = given;
   const Grammar::Dot& dot = grammar_->dot(item.dot);

@@ -33,7 +33,7 @@ class RowStore {
 
   static constexpr RowId kFirst = 0;
 
-  // Returns the row after these symbols, each of which its row expects.
+  // Returns the row after these symbols; each must be expected in the row in which it began.
   RowId advance(std::span<const Scan> scans);
 
   // Returns whether a text may end here.

@@ -17,7 +17,7 @@ namespace hearth {
 
 struct SchemaOptions {
   std::string name = "schema";  // the schema's name in errors
-  // Whether a keyword that cannot be enforced is ignored for its value instead of refused.
+  // Whether a keyword that cannot be enforced is ignored for its value, instead of being refused.
   bool relaxed = false;
   SchemaLimits limits = {};
   ByteSet spellable = all_bytes();  // of documents, as in grammar/gbnf.h

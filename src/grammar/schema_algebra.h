@@ -1,4 +1,5 @@
-// SchemaAlgebra intersects, unites and negates sets of values, given as cases, exactly.
+// SchemaAlgebra intersects, unites and negates sets of values, which are given as cases. Results
+// are exact.
 #pragma once
 
 #include <span>

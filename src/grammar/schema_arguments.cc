@@ -81,7 +81,8 @@ class MarkedWriter : public SchemaWriter {
   RegexId bare_name_;
 };
 
-// Writes properties as parameters; their values are bare texts, or JSON by the other writer.
+// Writes properties as parameters; their values are bare texts, or JSON that the other writer
+// writes.
 class ParameterWriter final : public MarkedWriter {
  public:
   ParameterWriter(GrammarBuilder& builder, OpenSchema& open, OpenSchema& json,

@@ -49,7 +49,7 @@ class PreTokenizer {
   PreTokenizer(std::span<const CutStep> steps, std::string_view file);
 
   // Replaces `pieces` by those of `text`, which is well-formed UTF-8. `at_start`: no text stands
-  // before it. Thread-safe if each thread passes another `memory`. Throws as Pattern::next().
+  // before it. Thread-safe if every thread passes a different `memory`. Throws as Pattern::next().
   void split(std::string_view text, bool at_start, MatchMemory& memory, TextPieces& pieces) const;
 
   // Returns whether the caller has to spell the bytes of pieces in the byte-level alphabet; where a
