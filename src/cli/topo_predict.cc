@@ -118,7 +118,7 @@ std::vector<Prediction> predict(const Machine& machine, const BandwidthTable& ta
   }
   for (Prediction& one : all) {
     one.decode_cost = predict_step(machine, table, model, one.decode, {1, args.depth});
-    // As prompt, takes the beginning of a longer text, as `hearth bench` does.
+    // The prompt counts as the beginning of a longer text, as in `hearth bench`.
     const ExpandRule rule;
     const uint32_t expanded = model.has_latents() ? rule.positions(args.prompt + rule.tail) : 0;
     one.prefill_cost = predict_step(machine, table, model, one.prefill, {args.prompt, 0, expanded});

@@ -22,8 +22,8 @@ inline constexpr TypeBits kNullBit = 1, kFalseBit = 2, kTrueBit = 4, kNumberBit 
                           kStringBit = 16, kArrayBit = 32, kObjectBit = 64, kAllTypes = 127;
 inline constexpr TypeBits kContainers = kArrayBit | kObjectBit;
 
-// A rule that from `least` to `most` items satisfy the goal; the first `from` items are not
-// counted.
+// A rule: at least `least` and at most `most` items satisfy the goal, without counting the first
+// `from` items.
 struct ContainsRule {
   GoalId goal;
   uint64_t from = 0, least = 1, most = kUnbounded;
@@ -52,8 +52,8 @@ struct NameClass {
 
 struct ObjectCase {
   std::vector<NamedProperty> named;
-  // Rules for names other than `named`: no name is in two classes, and a name in none is not
-  // allowed.
+  // Rules for names other than `named`: no name is in two classes, and names that are in no class
+  // are not allowed.
   std::vector<NameClass> classes;
   uint64_t least = 0, most = kUnbounded;  // number of properties
   // Each witness requires at least one property that has a name of the class and a value that

@@ -66,7 +66,8 @@ const json::string* text_of(const json::value& schema, std::string_view keyword)
   return value == nullptr ? nullptr : value->if_string();
 }
 
-// Appends the path of `target` inside of `value` to `path`. Returns false where it is not there.
+// Appends the path of `target` inside of `value` to `path`. Returns false if `value` does not
+// contain it.
 bool find_path(const json::value& value, const json::value& target, std::string& path) {
   if (&value == &target) return true;
   const size_t before = path.size();
@@ -86,7 +87,7 @@ bool find_path(const json::value& value, const json::value& target, std::string&
   return false;
 }
 
-// Returns the next name of a JSON pointer ("/a~1b/c"), unescaped, and takes it off.
+// Returns the next name of a JSON pointer ("/a~1b/c"), unescaped, and removes it from `pointer`.
 std::string take_pointer_name(std::string_view& pointer) {
   pointer.remove_prefix(1);
   std::string name;

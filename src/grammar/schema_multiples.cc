@@ -24,7 +24,7 @@ struct Multiple {
     const uint32_t read = phase < kPoint ? 0 : phase - kPoint;
     return places > read ? places - read : 0;
   }
-  // Returns the least value of the digits still to come that makes the number a multiple.
+  // Returns the least value that the remaining digits must have to make the number a multiple.
   uint64_t missing() const {
     const uint64_t shifted = remainder * (power(places_left()) % divisor) % divisor;
     return shifted == 0 ? 0 : divisor - shifted;

@@ -6,7 +6,8 @@
 namespace hearth {
 namespace {
 
-// Returns up to which number properties are counted: the upper limit, or else the lower one.
+// Returns up to which number properties are counted: the upper limit or, without one, the lower
+// limit.
 uint64_t counted_up_to(const ObjectCase& object) {
   return object.most != kUnbounded ? object.most : std::max<uint64_t>(1, object.least);
 }

@@ -34,8 +34,8 @@ class SchemaReader {
   const ValueCases& cases(GoalId goal);
   // Returns the schema where a goal comes from, for errors.
   const boost::json::value& origin(GoalId goal) const;
-  // Calls `work`, which throws for what it cannot do. If the reader is relaxed, the error is noted
-  // and false is returned instead.
+  // Calls `work`, which throws if a keyword cannot be enforced. A relaxed reader then notes the
+  // error and returns false instead.
   template <typename Work>
   bool attempt(Work work);
   // Returns the errors of what was ignored.

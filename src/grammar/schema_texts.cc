@@ -127,8 +127,8 @@ RegexId SchemaTexts::magnitude_above(const Decimal& bound, bool or_equal) {
   const RegexId zeros = set_.repeat(set_.literal("0"), 0, kNoLimit);
   const std::string& fraction = bound.fraction;
   const RegexId same = set_.literal("." + fraction);
-  // A fraction is larger if it has the same digits and then more, of which one is not 0, or if it
-  // has a larger digit in one place.
+  // A fraction is larger if the same digits are followed by more, of which one is not 0, or if the
+  // first digit that differs is larger.
   std::vector<RegexId> all{set_.concat({same, zeros, digits('1', '9'), some_digits})};
   for (size_t i = 0; i < fraction.size(); ++i) {
     all.push_back(set_.concat({set_.literal("." + fraction.substr(0, i)),

@@ -40,7 +40,7 @@ class SchemaWriter {
   Symbol value(GoalId goal);
   void add(Symbol rule, std::initializer_list<Symbol> symbols);
   virtual Symbol scalars(const ValueCase& value);
-  // Writes "name": value, where the name may be any that matches.
+  // Writes "name": value, where any name may stand that `names` matches.
   virtual Symbol pair(RegexId names, GoalId goal);
   RegexId with_space(RegexId before, std::string_view mark, RegexId behind);
   void write_waiting();

@@ -70,7 +70,8 @@ class VocabularyTrie {
   // Returns the mask of the first slice's tokens that have only characters of this set. The latest
   // masks are kept for all threads.
   std::shared_ptr<const Bits> plain_of(const CharacterAutomaton& characters) const;
-  // Returns tokens with the same bytes as one in the trie: (the trie's, the other).
+  // Returns tokens with the same bytes as one in the trie: (the token in the trie, the other
+  // token).
   std::span<const std::pair<int32_t, int32_t>> twins() const { return twins_; }
   std::span<const int32_t> ends() const { return ends_; }  // of role kEnd, ascending
   // Return the text tokens with one quotation mark, and the text tokens with several.

@@ -26,7 +26,7 @@ namespace {
 // Bytes that are read at once: they stay in a core's cache while they are hashed.
 constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr uint64_t kTurnBytes = uint64_t{16} << 20;
-// Pieces that may be ahead of the hash, in addition to one for each connection.
+// How many pieces connections may be ahead of the hash, in addition to one piece each.
 constexpr uint64_t kPiecesAhead = 2;
 constexpr double kRecordSeconds = 1;
 constexpr auto kTurn = std::chrono::milliseconds(5);

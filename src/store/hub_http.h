@@ -46,8 +46,8 @@ using HubSink = std::function<bool(const HubReply& head, std::span<const std::by
 
 class HubHttp {
  public:
-  // A request ends within a second once `stop` is set. One that receives less than a KiB a second
-  // for `stall` seconds is given up.
+  // A request ends within a second once `stop` is set. A request that receives less than a KiB a
+  // second for `stall` seconds is given up.
   HubHttp(const StorePlaces& places, uint32_t stall, const std::atomic<bool>& stop)
       : places_(places), stall_(stall), stop_(stop) {}
 

@@ -199,7 +199,7 @@ void remove_path(const fs::path& path) {
   if (error) fail_path(path.string(), "removed", error.value());
 }
 
-// Removes the folders of `path` that are empty, from the last one up to `top`, which stays.
+// Removes the folders of `path` that are empty, from the innermost up to `top`, which stays.
 void remove_empty_folders(fs::path path, const fs::path& top) {
   std::error_code error;
   while (path != top && path.string().size() > top.string().size() && fs::is_empty(path, error)) {

@@ -57,7 +57,7 @@ class PieceFetch {
   }
 
  private:
-  // Fetches the piece. Received bytes are kept, also where it throws.
+  // Fetches the piece. The bytes received are kept, even if it throws.
   void fetch() {
     piece_ = queue_.piece(index_);
     disk_ = piece_.done;

@@ -28,7 +28,7 @@ struct PullOptions {
 // Callbacks while a model is fetched, on the calling thread.
 struct PullListener {
   std::function<void(const std::string& sentence)> note = [](const std::string&) {};
-  // Called before the first byte is fetched, with the model and the bytes missing of it.
+  // Called before the first byte is fetched, with the model and how many of its bytes are missing.
   std::function<void(const RepoModel& model, uint64_t missing)> begin = [](const RepoModel&,
                                                                            uint64_t) {};
   // Called several times a second.

@@ -14,8 +14,8 @@
 namespace hearth {
 namespace {
 
-// Names of quantisations from most bits to fewest. Those before Q4_K_M are only taken where the
-// user names them.
+// Names of quantisations from most bits to fewest. Quantisations before Q4_K_M are only taken if
+// the user names them.
 constexpr std::array<std::string_view, 42> kQuants = {
     "F32",    "BF16",    "F16",     "Q8_K_XL", "Q8_0",    "Q6_K_XL", "Q6_K",   "Q5_K_XL", "Q5_K_L",
     "Q5_K_M", "Q5_K_S",  "Q5_1",    "Q5_0",    "Q4_1",    "Q4_K_XL", "Q4_K_L", "Q4_K_M",  "Q4_K_S",
@@ -56,7 +56,7 @@ GgufName part_of(std::string_view stem) {
           std::stoull(std::string(end.substr(10)))};
 }
 
-// Whether a file is one of the small ones that belong to a folder of safetensors files
+// Whether a file is one of the small files that belong to a folder of safetensors files
 // (docs/safetensors.md).
 bool is_document(std::string_view path) {
   constexpr std::array<std::string_view, 18> kDocuments = {"config.json",

@@ -47,7 +47,8 @@ class ChatTemplate {
   // valid template, kUnsupported where it needs statements that this program lacks.
   explicit ChatTemplate(std::string_view source, Clock clock = {});
 
-  // Returns whether the template has only white space and comments: it would drop the conversation.
+  // Returns whether the template has only white space and comments: such a template would drop the
+  // conversation.
   bool is_blank() const;
 
   // Renders the template. `request` has the untrusted variables (messages, tools and the like),

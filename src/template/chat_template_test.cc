@@ -136,8 +136,8 @@ TEST(ChatTemplate, StepsAreLimited) {
   EXPECT_NE(error_of("{% for i in range(100001) %}{% endfor %}").find("100000"), std::string::npos);
 }
 
-// A search takes steps by the lengths of both strings, so that no conversation can make it long;
-// and its time grows with their sum, not their product.
+// A search spends steps in proportion to the lengths of both strings, so that no conversation can
+// make it long. Its time grows with the sum of the lengths, not with their product.
 TEST(ChatTemplate, SearchesAreCounted) {
   std::string needle(size_t{1} << 20, 'a');
   std::string request = R"({"n": ")" + needle + R"("})";

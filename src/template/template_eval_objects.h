@@ -38,8 +38,8 @@ struct MacroObject : TemplateObject {
   TemplateScope* scope = nullptr;
 };
 
-// The variable `loop` of a for statement. It reads an item ahead only where the template asks for
-// one.
+// The variable `loop` of a for statement. It reads the next item in advance only if the template
+// asks for it.
 struct LoopObject : TemplateObject {
   TemplateHeap* heap = nullptr;
   IteratorObject* source = nullptr;

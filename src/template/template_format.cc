@@ -36,7 +36,7 @@ class PercentFormat {
       at_ = percent;
       if (at_ < bytes.size()) write_directive();
     }
-    // Python accepts unused values that have items and are not a tuple.
+    // Python accepts a value that the format does not use if it has items and is no tuple.
     bool mapping = value_.is(ValueKind::kDict) || value_.is(ValueKind::kList) ||
                    value_.is(ValueKind::kRange) || value_.is_undefined();
     if (used_ < values_.size() && !named_ && !mapping) {

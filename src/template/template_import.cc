@@ -80,8 +80,8 @@ TemplateValue from_json(TemplateHeap& heap, const TemplateValue& subject,
                         const Arguments& arguments) {
   bind_arguments("from_json", arguments, {});
   const Text& text = *require_text("the text that from_json reads", subject);
-  // The JSON parser's values are outside the budget; a text of at most this length bounds their
-  // memory.
+  // The budget does not count the JSON parser's values. This limit on the text's length limits
+  // their memory.
   constexpr size_t kMaxBytes = size_t{4} << 20;
   if (text.bytes().size() > kMaxBytes) {
     fault("from_json is given a text of more than {} MiB", kMaxBytes >> 20);

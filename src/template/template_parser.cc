@@ -13,8 +13,8 @@ class StatementParser {
  public:
   explicit StatementParser(TokenStream& tokens) : tokens_(tokens), expressions_(tokens) {}
 
-  // Parses up to a tag that begins with one of `ends`, and stops behind its `{%`; without any, to
-  // the template's end.
+  // Parses up to a tag that begins with one of `ends`, and stops behind its `{%`. If `ends` is
+  // empty, parses to the template's end.
   Body parse_body(Names ends) {
     ExpressionParser::Level level(expressions_);
     Body body;

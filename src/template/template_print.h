@@ -14,7 +14,8 @@ void print_repr(TextBuilder& out, TemplateBudget& budget, const TemplateValue& v
                 uint32_t depth = 0);
 // Returns str(value); strings unchanged.
 TextRef text_of(TemplateBudget& budget, const TemplateValue& value);
-// Writes a number as Python does: the shortest that reads back, "1.0", "1e+16", "nan".
+// Writes a number as Python does: the shortest text that gives the same number again, "1.0",
+// "1e+16", "nan".
 std::string float_text(double value);
 
 // Returns `format % value`.

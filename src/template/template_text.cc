@@ -94,7 +94,7 @@ size_t find_text(TemplateBudget& budget, std::string_view bytes, std::string_vie
   if (from > bytes.size()) return std::string_view::npos;
   std::string_view rest = bytes.substr(from);
   const void* found = nullptr;
-  // memmem() takes linear time for all but short needles, whose length bounds it.
+  // memmem() takes linear time, except for short needles, whose length limits the time.
   if (needle.size() <= rest.size()) {
     found = memmem(rest.data(), rest.size(), needle.data(), needle.size());
   }

@@ -45,7 +45,7 @@ class CharacterMap {
   Match longest_prefix(std::string_view text) const;
 
   // Returns whether the ASCII character `c` stays as it is before another ASCII character or the
-  // end: every sequence that begins with it goes on beyond ASCII.
+  // end, since every sequence that begins with it contains a non-ASCII character next.
   bool keeps(uint8_t c) const { return !taken_.test(c); }
 
  private:
@@ -55,7 +55,7 @@ class CharacterMap {
   };
 
   Place root() const;
-  // Goes on by one byte; returns false where there is no such child.
+  // Follows `byte` to a child; returns false if there is no such child.
   bool step(Place* place, uint8_t byte) const;
   void find_taken();
 

@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// The longest text that is tokenized, in bytes, after normalisation: symbols are counted in 32
+// The longest text that is tokenized, in bytes, after normalisation: encoders count symbols in 32
 // bits, and a space may become three bytes.
 inline constexpr size_t kMaxTextBytes = std::numeric_limits<int32_t>::max() / 4;
 

@@ -60,7 +60,7 @@ constexpr NewerRange kRanges[] = {
 constexpr size_t kBlockBits = 8;
 constexpr size_t kBlocks = (std::end(kRanges)[-1].last >> kBlockBits) + 1;
 
-// Whether each block of 256 characters has a newer one; the characters of most texts lie in no such
+// Whether each block of 256 characters has a newer one; most texts have no character of such a
 // block.
 constexpr std::array<bool, kBlocks> kBlockHas = [] {
   std::array<bool, kBlocks> has{};

@@ -75,7 +75,8 @@ bool compiles(const std::string& pattern) {
   return code != nullptr;
 }
 
-// Rewrites a property. PCRE2's \p{Han} would include characters that merely extend the script.
+// Rewrites a property. PCRE2's \p{Han} would include characters that only its script extensions
+// have.
 std::string spell_property(std::string_view text, size_t* taken) {
   const std::string letter(text.substr(0, 2));
   const size_t end = text.find('}');

@@ -52,8 +52,8 @@ class PreTokenizer {
   // before it. Thread-safe if every thread passes a different `memory`. Throws as Pattern::next().
   void split(std::string_view text, bool at_start, MatchMemory& memory, TextPieces& pieces) const;
 
-  // Returns whether the caller has to spell the bytes of pieces in the byte-level alphabet; where a
-  // step spells them, pieces are spelled already.
+  // Returns whether the caller has to spell the bytes of pieces in the byte-level alphabet; if a
+  // step spells bytes, pieces are spelled already.
   bool spells_bytes() const { return spells_bytes_; }
 
  private:

@@ -141,8 +141,8 @@ TEST(PreTokenizer, KnowsItsNames) {
   EXPECT_NE(pre_tokenizer_names().find("deepseek-v3, default, exaone"), std::string::npos);
 }
 
-// Each of these texts takes quadratic time, minutes, if a pattern is tried over the same run from
-// each of its characters.
+// Each of these texts would take minutes if a pattern went through the same run from each of its
+// characters, in quadratic time.
 TEST(PreTokenizer, LongRunsTakeLinearTime) {
   constexpr size_t kLength = 1 << 20;
   for (const char* name :

@@ -81,7 +81,7 @@ class Merger {
     return id != TokenIndex::kNone && is_guarded_token(vocab_, id) ? TokenIndex::kNone : id;
   }
 
-  // Adds the candidate of a symbol and its right neighbour, where they make a token.
+  // Adds the candidate of a symbol and its right neighbour, if both together are a token.
   bool consider(int32_t left) {
     const Symbol& symbol = symbols_[left];
     if (symbol.next < 0) return false;

@@ -197,7 +197,7 @@ TEST(TextRules, UntrustedBytesNeverBecomeATokenOfOneCharacter) {
   EXPECT_EQ(a.encode("a\u20ac", {{0, 4}}), (Ids{'a', 0xE2, 0x82, 0xAC}));
 }
 
-// The error comes when the vocabulary is read: during generation it would be too late.
+// The error must come when the vocabulary is read, since it would come too late during generation.
 TEST(TextRules, RefusesDecodeStepsThatFailForSomeToken) {
   auto error_of = [](std::vector<DecodeStep> steps) {
     Added a;

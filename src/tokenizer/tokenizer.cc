@@ -231,7 +231,7 @@ std::string Tokenizer::decode_by_rules(std::span<const int32_t> ids, bool render
     for (; word && left > 0 && bytes.starts_with(stripped); --left) {
       bytes.erase(0, stripped.size());
     }
-    // Special tokens do not count: the first word after them is still the first.
+    // Special tokens do not count as words: the word after them is still the first.
     if (word && !bytes.empty()) left = 0;
     text += bytes;
   }

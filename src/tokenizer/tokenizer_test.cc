@@ -43,7 +43,7 @@ TEST(Tokenizer, ComposesWhereThePreTokenizerSaysSo) {
     auto tokenizer = made(pre);
     EXPECT_EQ(tokenizer->encode(apart), tokenizer->encode(composed)) << pre;
     EXPECT_EQ(tokenizer->decode(tokenizer->encode(apart)), composed) << pre;
-    // Tokens are found before normalisation, so a mark behind one does not compose with it.
+    // Tokens are found before normalisation, so a mark behind a token does not compose with it.
     EXPECT_EQ(tokenizer->decode(tokenizer->encode("<user>\u0301")), "<user>\u0301") << pre;
     EXPECT_EQ(tokenizer->decode(tokenizer->encode("e\u0301\xff")), "\u00e9\xff") << pre;
   }
