@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, 8> kTexts = {
     "the question; passages whose vectors point the same way are read first.",
 };
 
-// Returns the fault of the vectors by themselves, without a comparison; "" if there is none.
+// Returns what is wrong with one device's vectors, without comparing them to other devices'; "" if
+// nothing is.
 std::string fault_of(const std::vector<EmbedVector>& vectors, uint32_t width) {
   if (vectors.size() != kTexts.size()) {
     return fmt::format("it gave {} vectors for {} texts", vectors.size(), kTexts.size());

@@ -19,9 +19,10 @@ const std::array<std::string_view, 8>& agreement_texts();
 // Returns the cosine; 0 where one vector is zero or the widths differ.
 double cosine(const EmbedVector& a, const EmbedVector& b);
 
-// Returns the trouble of each device, or "". A device is in trouble if it fails, gives elements
-// that are not finite, or has another width or other vectors than the first device without such
-// trouble. `query` makes queries, with tokens if a pool is among the devices.
+// Returns the trouble of each device, or "". A device is in trouble if it fails or gives elements
+// that are not finite. It also is if the width or the cosine of its vectors differs too much from
+// the first device that gives finite ones. `query` makes a query of a text; queries need tokens if
+// a pool is among the devices.
 std::vector<std::string> check_agreement(
     const std::vector<EmbedDevice*>& devices,
     const std::function<EmbedQuery(std::string_view text)>& query);

@@ -1,5 +1,5 @@
-// CpuPool: cores of this machine as a device: an engine with its own copy of the model. The
-// device's thread is member 0 of its team.
+// CpuPool: a device that computes on cores of this machine, by an engine with a copy of the model.
+// The device's thread is member 0 of the engine's team.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,8 @@ std::vector<EngineOptions> split_engines(const Machine& machine, const PoolsOpti
                                          PoolSplit split) {
   std::vector<EngineOptions> engines;
   const std::vector<PoolPlace> places = place_pools(machine, options.where, split);
-  // The results of `hearth tune` fit a single pool that may sit anywhere.
+  // `hearth tune` measures the whole machine, so only a single pool that may sit anywhere can use
+  // its results.
   const bool whole = places.size() == 1 && sits_anywhere(options.where);
   for (const PoolPlace& place : places) {
     EngineOptions& engine = engines.emplace_back(options.engine);
@@ -61,7 +62,7 @@ std::vector<EmbedQuery> probe_queries(const CpuPool& pool) {
 
 double measure_pools(const std::vector<std::unique_ptr<CpuPool>>& pools) {
   constexpr int kRepetitions = 3;
-  // One batch warms the pool up before the others are timed.
+  // One batch warms the pool up before further batches are timed.
   auto run = [&](CpuPool& pool) {
     std::vector<EmbedQuery> queries = probe_queries(pool);
     std::vector<const EmbedQuery*> batch;

@@ -16,10 +16,10 @@ namespace hearth {
 struct PoolsOptions {
   std::string name = "cpu";  // of the pools: NAME, or NAME0, NAME1, ... where there are several
   PlacementOptions where;
-  // The way of splitting; none: on a machine whose threads sit on several nodes both ways are made
-  // and measured.
+  // Whether each node gets a pool or one pool gets all nodes. none: if the threads sit on several
+  // nodes, pools of both kinds are made and measured.
   std::optional<PoolSplit> split;
-  EngineOptions engine;  // embed_engine_options(); nodes and PUs are set for each pool
+  EngineOptions engine;  // as made by embed_engine_options(); each pool sets nodes and PUs
   EmbedOptions embed;
 };
 
@@ -29,7 +29,8 @@ using MakeEngine = std::function<std::unique_ptr<Engine>(const EngineOptions& op
 struct CpuPools {
   std::vector<std::unique_ptr<CpuPool>> pools;
   PoolSplit split = PoolSplit::kOne;
-  // Tokens a second of each split, all pools together; 0 where it was not measured.
+  // The tokens a second that all pools of a split compute together: nodes_rate with a pool for each
+  // node, one_rate with one pool; 0 if the split was not measured.
   double nodes_rate = 0, one_rate = 0;
 };
 
@@ -37,8 +38,9 @@ struct CpuPools {
 // are several nodes and `split` is not kOne.
 std::vector<EngineOptions> pool_engines(const Machine& machine, const PoolsOptions& options);
 
-// Makes the pools. To choose the split by measuring, both kinds are made at once. If memory does
-// not hold both, there is a pool for every node, and nothing is measured.
+// Makes the pools. If the split is to be chosen by measuring, the pools of both splits are in
+// memory at the same time. If memory does not hold them all, there is a pool for every node, and
+// nothing is measured.
 //
 // Throws the errors of `make`, and Error (kUsage) for impossible places.
 CpuPools make_cpu_pools(const Machine& machine, const PoolsOptions& options,

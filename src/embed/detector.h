@@ -1,7 +1,8 @@
 // Chooses the devices that get a queue, and says why (WindVE, Huang et al. 2025, section IV-C). If
-// all devices are of one kind, each gets a queue. If there are two kinds, the accelerators alone
-// do, unless offloading was asked for. A device in trouble gets none: it does not answer, does not
-// agree with the others, or misses the objective with a single query (equation 11).
+// all devices are of one kind, each gets a queue. If there are accelerators and CPU pools, only the
+// accelerators get one, unless offloading was asked for. A device in trouble gets no queue: one
+// that does not answer, does not agree with the others, or misses the objective with a single query
+// (equation 11).
 #pragma once
 
 #include <string>
@@ -26,7 +27,8 @@ struct QueueDecision {
 // Returns a decision for each device, in their order.
 std::vector<QueueDecision> decide_queues(const std::vector<DeviceSight>& devices, bool offload);
 
-// Returns the trouble of a device that misses the objective with a single query; else "".
+// Returns the trouble of a device that takes `seconds_alone` for a single query, if that is longer
+// than the objective `slo`; else "".
 std::string trouble_of_slo(double seconds_alone, double slo);
 
 }  // namespace hearth

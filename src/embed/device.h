@@ -1,9 +1,10 @@
 // EmbedDevice: something that turns texts into vectors: a pool of CPU cores, a server elsewhere
-// that drives an accelerator, a simulation. Only its queue's thread (embed/queue_manager.h) uses
-// it, unless a function's comment says otherwise.
+// that drives an accelerator, a simulation. Only the thread of a device's queue
+// (embed/queue_manager.h) calls its functions, unless a function's comment says otherwise.
 //
-// The time of a device is a line (WindVE, Huang et al. 2025, equation 12): t = alpha C + beta for C
-// queries of equal length together. Here C counts tokens, since lengths differ.
+// The time that a device takes for a batch is a line (WindVE, Huang et al. 2025, equation 12): t =
+// alpha C + beta for C queries of equal length together. Here C counts tokens, since lengths
+// differ.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ uint64_t query_tokens(const EmbedQuery& query);
 enum class DeviceKind : uint8_t { kAccelerator, kCpu };
 std::string_view device_kind_name(DeviceKind kind);  // "accelerator", "cpu"
 
-// Pooled and normalised, [width]; of a pair its score alone.
+// The pooled and normalised vector of a text, [width]; for a pair of texts its one element is the
+// score.
 using EmbedVector = std::vector<float>;
 
 class EmbedDevice {
@@ -40,10 +42,11 @@ class EmbedDevice {
   virtual const std::string& name() const = 0;
   virtual DeviceKind kind() const = 0;
   virtual uint32_t width() const = 0;
-  // Returns whether a failure may mean that the device is gone for a while. A device that is part
-  // of the program goes on with its next batch instead.
+  // Returns whether a failure may mean that the device is gone for a while. false: the device is
+  // part of the program, and goes on with its next batch after a failure.
   virtual bool remote() const { return false; }
-  // Computes the vectors of a batch, which is not empty, in its order. Blocks until all are there.
+  // Computes the vectors of a batch, which is not empty, in its order. Blocks until all vectors are
+  // there.
   //
   // Errors: kRequest if a text is at fault, which any other device would refuse as well. Any other
   // error means that the device has failed, kBusy that it had too much to do.

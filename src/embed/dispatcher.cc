@@ -15,13 +15,14 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 // The tolerance in seconds of comparisons between moments, since sums of them are rounded.
 constexpr double kRounding = 1e-9;
 constexpr double kDeviations = 1.5;
-// The least weight of a new batch in the mean of batches' ratios to the line.
+// The mean of ratios (a batch's time divided by the line's time) gives a new batch at least this
+// weight.
 constexpr double kMinWeight = 1.0 / 32;
 constexpr double kMaxRatio = 8;
 constexpr double kRelaxSeconds = 1;
 constexpr double kStallFactor = 4;
-// A batch counts as stalled when it is late by the objective, or by this many seconds if that is
-// less, and has taken kStallFactor times its prediction.
+// A batch counts as stalled when it has taken kStallFactor times its predicted time, and is behind
+// that prediction by the objective or, if this is less, by kStallSeconds.
 constexpr double kStallSeconds = 10;
 constexpr double kMinRetry = 1e-3;
 
@@ -92,7 +93,7 @@ double Dispatcher::Device::stall_at(double slo) const {
 void Dispatcher::Device::learn(double ratio) {
   ratio = std::min(ratio, kMaxRatio);
   ++seen;
-  // The mean begins as 1, the line's own ratio, and that counts as one batch.
+  // The mean begins at 1, as if one batch had taken exactly the line's time.
   double weight = std::max(1.0 / static_cast<double>(seen + 1), kMinWeight);
   double difference = ratio - mean;
   mean += weight * difference;
@@ -142,7 +143,8 @@ bool Dispatcher::admits(const Device& device, const DispatchQuery& query, double
   if (!device.up || is_stalled(device, now) || !could_ever(device, query.tokens)) return false;
   const uint64_t slots = device.options.slots;
   if (!by_deadline(device)) return device.held + query.tokens <= slots;
-  // One batch runs and one waits, each at most as long as the objective.
+  // A batch of `slots` tokens takes at most the objective. So one such batch may run while another
+  // waits.
   return device.held + query.tokens <= 2 * slots && in_time(device, query, now);
 }
 
@@ -210,7 +212,8 @@ uint64_t Dispatcher::withdraw(uint64_t first, uint64_t count,
 
 double Dispatcher::gathered_at(const Device& device) const {
   const Outlook& outlook = device.outlook;
-  // The device gathers nothing, or more than one batch waits.
+  // The waiting batch begins at once if the device does not gather, or if more than one batch
+  // waits.
   if (device.gather_until == 0 || outlook.batches > 0 || outlook.alone) return 0;
   const uint64_t more = outlook.last + outlook.shortest;
   const uint64_t slots = (by_deadline(device) ? 2 : 1) * device.options.slots;
@@ -270,7 +273,8 @@ std::vector<uint64_t> Dispatcher::begin(size_t index, double now) {
   return ids;
 }
 
-// Counts the time of the running batch and returns its ratio to the line; 0 where the line is 0.
+// Adds the running batch and its time to the counters. Returns its time divided by the line's; 0 if
+// the line's is 0.
 double Dispatcher::account(Device& device, double now) {
   HEARTH_CHECK(!device.running.empty(), "a batch runs");
   uint64_t tokens = 0;

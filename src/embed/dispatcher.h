@@ -2,10 +2,10 @@
 // the time (WindVE, Huang et al. 2025, Algorithm 1 and section IV).
 //
 // A query goes to the first device in the list that admits it. The list has accelerators first and
-// then CPU pools, each kind by its alpha. A device works on one batch at a time: all queries that
-// wait when it begins, up to its most tokens.
+// then CPU pools, and devices of a kind in the order of their alpha. A device works on one batch at
+// a time: all queries that wait when it begins, up to the most tokens of a batch.
 //
-// Admission by depth, the paper's: the tokens that wait and run stay within the device's slots.
+// Admission by depth, as in the paper: the tokens that wait and run stay within the device's slots.
 // Admission by deadline: with the query, the waiting batch is predicted to end before the deadlines
 // of all of its queries:
 //   end = now + rest of the running batch + f (alpha waiting tokens + beta waiting batches)
@@ -20,8 +20,8 @@
 // would be late or have no room. So gathering makes no query late and turns none away.
 //
 // If admission is by depth, groups of queries take turns in batches, so that a few texts after
-// thousands of one request wait for one batch only. By deadline, queries run in the order of their
-// offers, which is that of their deadlines, as predicted.
+// thousands of one request wait for one batch only. If admission is by deadline, queries run in the
+// order of their offers, as predictions assume; this is also the order of their deadlines.
 //
 // A device that fails leaves the list until a probe succeeds; the caller may offer its queries
 // again. A device that runs far longer than predicted is stalled: it admits nothing until it
@@ -54,7 +54,7 @@ struct QueueOptions {
 struct DispatchOptions {
   Admission admission = Admission::kDeadline;
   double slo = std::numeric_limits<double>::infinity();  // seconds from offer to reply
-  // The part of the objective that predictions keep free before a deadline, as threads wake late.
+  // Predictions end this share of the objective before a deadline, since threads wake up late.
   double reserve = 0.01;
   // Seconds that an idle device gathers: at most kMaxGatherShare of the objective, and none without
   // an objective.
@@ -101,11 +101,11 @@ struct DeviceStatistics {
 // unchanged.
 class Dispatcher {
  public:
-  // Devices keep the numbers of `queues`, whatever the order of the list.
+  // A device's number is its index in `queues`, whatever its place in the list.
   Dispatcher(std::vector<QueueOptions> queues, const DispatchOptions& options);
 
   // Offers a query to the devices. `query.id` must be new. `refused`: a bit for each device that
-  // must not take it.
+  // must not take the query.
   DispatchResult offer(const DispatchQuery& query, double now, uint64_t refused = 0);
   // Returns whether queries of all these sizes, offered at one moment, would be admitted if every
   // device were up and idle.
@@ -163,12 +163,12 @@ class Dispatcher {
   struct Waiting : DispatchQuery {
     bool alone = false;  // run as a batch of its own
   };
-  // The waiting queries, as the batches that begin() would make of them in the order of offers.
+  // The batches that begin() would make of the waiting queries in the order of their offers.
   struct Outlook {
     uint64_t batches = 0, tokens = 0;                           // in the batches before the last
     uint64_t last = 0;                                          // tokens of the last batch
-    double earliest = std::numeric_limits<double>::infinity();  // deadline in the last batch
-    uint64_t shortest = 0;  // tokens of a query in the last batch
+    double earliest = std::numeric_limits<double>::infinity();  // first deadline in the last batch
+    uint64_t shortest = 0;  // tokens of the shortest query in the last batch
     bool alone = false;
   };
   struct Device {
@@ -179,19 +179,19 @@ class Dispatcher {
     Outlook outlook;
     double gather_until = 0;             // last moment to begin the gathered batch
     uint64_t held = 0;                   // tokens of `waiting` and `running`
-    double started = 0, predicted = 0;   // of the running batch: moment, seconds
-    double mean = 1, variance = 0;       // of the ratios of batches' times to the line
+    double started = 0, predicted = 0;   // when the running batch began; its predicted seconds
+    double mean = 1, variance = 0;       // of batches' times divided by the line's
     uint64_t seen = 0;                   // batches that mean and variance count
     double relaxed_at = 0;               // when relax() last changed mean and variance
-    double probe_at = 0, probe_gap = 0;  // while it is down
+    double probe_at = 0, probe_gap = 0;  // of a device that is down
     uint64_t done = 0, late = 0, batches = 0, failures = 0;
     double busy_seconds = 0;
 
-    // Returns the predicted seconds of batches: the line's, times the learnt ratio.
+    // Returns the predicted seconds of batches: the line's seconds times the learnt ratio.
     double seconds(uint64_t tokens, uint64_t in_batches = 1) const;
     void look_ahead(const Waiting& next);
     void look_again();
-    // Removes the waiting queries at these places.
+    // Removes the queries at these indices of `waiting`.
     void take_places(const std::vector<size_t>& places);
     // Returns the seconds until the running batch is predicted to end; if it is overdue, the
     // seconds that it is late.
@@ -199,8 +199,8 @@ class Dispatcher {
     // Returns the moment from which on the running batch counts as stalled.
     double stall_at(double slo) const;
     void learn(double ratio);
-    // Moves the learnt ratio of real times to the line's an eighth of the way back to 1, at most
-    // once in kRelaxSeconds, since the device's present speed is unknown.
+    // Moves the learnt ratio (real times divided by the line's) an eighth of the way back to 1, at
+    // most once in kRelaxSeconds. Called while the device is idle, when its speed may have changed.
     void relax(double now);
   };
 

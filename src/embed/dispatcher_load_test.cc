@@ -86,7 +86,7 @@ TEST(DispatcherLoad, ABurstIsOneBatchOfEachDevice) {
   EXPECT_GE(gathered.in_time, 48u);
   EXPECT_EQ(gathered.in_time, gathered.accepted);
   for (const DeviceStatistics& device : gathered.devices) EXPECT_EQ(device.batches, 1u);
-  // Gathering helps the paper's admission, by depth, as much.
+  // Gathering helps as much if admission is by depth, as in the paper.
   EXPECT_GE(burst_of(Admission::kDepth, 0.02).in_time, 48u);
 }
 
@@ -103,8 +103,8 @@ TEST(DispatcherLoad, GatheringCostsRandomArrivalsNothing) {
 }
 
 // Devices fail, stall, part batches and come back at random moments, and clients take queries back.
-// Each query that waits or runs does so exactly once, as waiting_ and running_ say, in the order of
-// the offers. Slots hold only these queries' tokens.
+// Each query waits or runs on exactly one device, the one that waiting_ or running_ names, in the
+// order of the offers. Slots hold only the tokens of these queries.
 class RandomRun {
  public:
   explicit RandomRun(uint64_t seed) : random_(seed) {

@@ -112,10 +112,10 @@ TEST(Dispatcher, AdmitsWhatEndsBeforeTheEarliestDeadlineOfItsBatch) {
   Dispatcher dispatcher({queue_of(DeviceKind::kCpu, 0.1, 0.2, 8)}, by_deadline());
   ASSERT_EQ(offer_some(dispatcher, 1, 1, 0), (std::vector<int>{0}));
   dispatcher.begin(0, 0);  // until 0.3
-  // A batch of n ends at 0.5 + 0.1 n; the first one must be there by 1.
+  // The next batch, of n queries, ends at 0.5 + 0.1 n; its first query must be answered by 1.
   EXPECT_EQ(offer_some(dispatcher, 2, 6, 0), (std::vector<int>{0, 0, 0, 0, 0, -1}));
   // A sixth query would move the batch's end to 1.1. That is in time for its own deadline of 1.2,
-  // but too late for the first ones.
+  // but too late for the queries before it.
   EXPECT_EQ(dispatcher.offer(query_of(8, 1, 1.2), 0.2).admitted, Admitted::kBusy);
   EXPECT_EQ(dispatcher.finish(0, 0.3), 0u);
   EXPECT_EQ(dispatcher.begin(0, 0.3).size(), 5u);
@@ -130,7 +130,7 @@ TEST(Dispatcher, LearnsWhatBatchesTakeBesideTheLine) {
   for (uint64_t id = 1; id < 200; ++id) {
     dispatcher.offer(query_of(id, 1, now + 1), now);
     ASSERT_EQ(dispatcher.begin(0, now), Ids{id});
-    now += 0.6;  // twice the line
+    now += 0.6;  // twice the line's time
     dispatcher.finish(0, now);
   }
   // The line's weight in the mean, and the deviations from that mean, both fall by 1/32 a batch.
@@ -201,7 +201,7 @@ TEST(Dispatcher, TakesBackWhatWaits) {
   EXPECT_EQ(withdrawn(dispatcher, 1, 1), Ids{});
   EXPECT_EQ(offer_some(dispatcher, 3, 2, 0), (std::vector<int>{0, -1}));
   EXPECT_EQ(dispatcher.begin(0, 0), (Ids{2, 3}));
-  EXPECT_EQ(withdrawn(dispatcher, 0, 100), Ids{});  // both run
+  EXPECT_EQ(withdrawn(dispatcher, 0, 100), Ids{});  // both queries run
 }
 
 TEST(Dispatcher, DropsWhatRunsAndThenWhatWaits) {
@@ -284,7 +284,7 @@ TEST(Dispatcher, LeavesAFailedDeviceOutUntilAProbeGoesWell) {
   EXPECT_FALSE(dispatcher.probe_due(0, 15.9));
   EXPECT_TRUE(dispatcher.probe_due(0, 16));
   dispatcher.probed(0, 16, std::nullopt, 0);
-  EXPECT_TRUE(dispatcher.probe_due(0, 31));  // 15 seconds at most
+  EXPECT_TRUE(dispatcher.probe_due(0, 31));  // the gap is at most 15 seconds
   dispatcher.probed(0, 31, 0.1, 1);
   EXPECT_TRUE(dispatcher.up(0));
   EXPECT_EQ(offer_some(dispatcher, 10, 1, 31), (std::vector<int>{0}));

@@ -20,9 +20,10 @@
 namespace hearth {
 namespace {
 
-// The tokens of an endpoint's batch without a measurement; the server may split it.
+// The most tokens of an endpoint's batch if nothing was measured; the server may split the batch.
 constexpr uint64_t kEndpointBatch = 8192;
-// Batches that a queue holds without an objective, besides the longest text: one runs, one waits.
+// A queue without an objective has slots for so many batches, besides the longest text: one batch
+// runs, one waits.
 constexpr uint64_t kBatchesAhead = 2;
 constexpr uint32_t kMaxNumber = 1u << 16;
 // One core in this many is left to the host's part of accelerators' work.
@@ -109,7 +110,7 @@ class Setup {
   DeviceClock& clock_;
   const Listener& listener_;
   std::vector<Candidate> candidates_;
-  std::shared_ptr<const Model> pool_model_;  // of the first pool, where there is one
+  std::shared_ptr<const Model> pool_model_;  // the first pool's; null without a pool
   std::vector<uint32_t> pus_;
   uint32_t context_ = 0;
   bool announced_ = false;
@@ -141,7 +142,7 @@ void Setup::for_each_gpu(const Act& act) {
   }
 }
 
-// Opens the GPUs first, since they decide whether a pool is wanted.
+// Opens the GPUs. This comes first, since pools may be wanted only if no GPU can be used.
 void Setup::open_gpus() {
   for_each_gpu([&](Candidate& candidate) {
     HEARTH_CHECK(options_.spec != nullptr, "a GPU has a model");
@@ -250,8 +251,8 @@ void Setup::make_pools(const MakeEngine& make_engine) {
   candidates_ = std::move(all);
 }
 
-// Checks that devices agree. Pools are compared first, then GPUs. Both compute the model file that
-// the user named, and endpoints must agree with it.
+// Checks that devices agree. Pools are compared first, then GPUs, then endpoints. Pools and GPUs
+// compute the model file that the user named, and endpoints must agree with that.
 void Setup::check_they_agree() {
   std::vector<EmbedDevice*> devices;
   std::vector<Candidate*> owners;
@@ -455,7 +456,7 @@ EmbedSetup set_up_devices(const Machine& machine, const SetupOptions& options,
   setup.open_gpus();
   setup.make_pools(make_engine);
   setup.make_gpus();
-  setup.make_pools(make_engine);  // those wanted since GPUs could not be made
+  setup.make_pools(make_engine);  // pools that are wanted since a GPU could not be made
   setup.check_they_agree();
   setup.measure();
   return setup.take();

@@ -30,17 +30,17 @@ struct SetupOptions {
   std::vector<std::string> devices;  // specs; empty: `cpu`
   bool offload = false;
   double slo = std::numeric_limits<double>::infinity();  // seconds
-  PoolsOptions pools;                                    // of a `cpu` without settings of its own
-  const ModelSpec* spec = nullptr;                       // of the model of pools and GPUs
+  PoolsOptions pools;                                    // for a `cpu` spec without settings
+  const ModelSpec* spec = nullptr;                       // the spec of the pools' and GPUs' model
   Isa isa = Isa::kReference;                             // of pools' kernels
   // Cores that pools leave to the host's part of the work of this machine's accelerators, if there
   // are some and the user did not place the pool; none: a quarter (section IV-D).
   std::optional<uint32_t> host_cores = {};
-  // Loads the model for GPUs if no pool has it, placed as an engine with these options would have
-  // it.
+  // Loads the model for GPUs if no pool has loaded it. It lies where an engine with these options
+  // would place it.
   std::function<std::shared_ptr<Model>(const EngineOptions& engine)> load_model = {};
-  // Called before a model is loaded, with the options of all engines that will be made; without
-  // pools, with those of the engine that GPUs' weights are loaded for.
+  // Called before a model is loaded, with the options of all engines that will be made. If there
+  // are no pools, it gets the options with which load_model() loads the GPUs' weights.
   std::function<void(std::span<const EngineOptions> engines)> before_pools = {};
 };
 

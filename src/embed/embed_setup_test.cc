@@ -18,8 +18,8 @@ EmbedSetup set_up(const SetupOptions& options) {
                         text_query, clock);
 }
 
-// The maker of pools gets the options of the engines of all pools before the first is made, since
-// it may settle something for all of them.
+// Before the first pool is made, its maker gets the options of all pools' engines, since it may
+// decide something for all of them at once.
 TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
   struct NoMore {};
   SetupOptions options;
@@ -87,8 +87,8 @@ TEST(EmbedSetup, MeasuresADeviceByItsClock) {
   EXPECT_GE(setup.queues[0].slots, setup.reports[0].depth * kProbeTokens);
 }
 
-// The mean of a batch of one text is beyond the objective, and the line, which counts short times
-// most, is within it: neither device has a depth to begin with.
+// For one text the mean of the measured times is above the objective. The line, which weighs short
+// times most, gives a time below it. Neither device gets a depth.
 TEST(EmbedSetup, LeavesOutDevicesWithoutADepth) {
   SimOptions sim = sim_of(0, 1, 0.9, 3);
   SimTime times(sim);

@@ -13,7 +13,7 @@ namespace hearth {
 
 struct EmbedTokens {
   std::vector<int32_t> ids;
-  // The number of tokens without a bound: more than `ids` has if the text was cut.
+  // The number of tokens of the whole text; if the text was cut, `ids` has fewer.
   size_t whole = 0;
 
   bool was_cut() const { return whole > ids.size(); }
@@ -28,7 +28,8 @@ struct EmbedTokens {
 EmbedTokens embed_tokens(const Tokenizer& tokenizer, std::string_view text, uint32_t context,
                          Pace* pace = nullptr);
 
-// Says why embed_tokens() found no tokens in the text: a sentence without a place.
+// Returns a sentence that says why embed_tokens() found no tokens in the text. Callers add which
+// text it is.
 std::string_view no_tokens_reason(std::string_view text);
 
 }  // namespace hearth

@@ -72,7 +72,7 @@ TEST(EmbedText, WithoutAnyTokensHasNoIds) {
   EXPECT_EQ(embed_tokens(*bare, "hello", 9).ids.size(), 1u);
 }
 
-// A decoder's vocabulary that adds no token, and one that ends a text with EOS, like
+// Tests a decoder's vocabulary that adds no token to a text, and one that adds EOS at its end, like
 // Qwen3-Embedding's.
 TEST(EmbedText, FollowsTheVocabularysRule) {
   Vocab vocab = bpe_vocab({});

@@ -31,8 +31,8 @@ EngineOptions embed_engine_options(const ModelSpec& spec, PoolingType pooling,
   options.outputs = 1;  // the least that an engine has; nothing is generated
   options.hidden_rows = pooling == PoolingType::kMean ? options.prefill_rows : options.items;
   if (!whole) {
-    // A text that continues over several steps holds a context. The other texts of a step have full
-    // pages, except the last page of each.
+    // A text that continues over several steps may hold pages for a whole context. The other texts
+    // of a step fill their pages, except the last page of each.
     options.sequences = options.items;
     if (!options.asks_kv_size()) {
       options.kv_pages =
@@ -67,8 +67,9 @@ size_t wanted_rows(Want want, size_t tokens) {
 
 }  // namespace
 
-// The texts of one call, step by step. All texts of a step but the last end in it. So at most one
-// text continues in the next step, and its pages are there.
+// The texts of one call of run(), which are computed step by step. Only the last text of a step may
+// continue in the next step. So there are enough pages: embed_engine_options() counts them for one
+// such text.
 class Embedder::Batch {
  public:
   using Texts = std::span<const EmbedText>;
@@ -95,11 +96,12 @@ class Embedder::Batch {
   std::vector<std::vector<float>> vectors_;
   size_t aim_;                 // tokens of a step
   size_t next_ = 0;            // the first text that has not begun
-  std::deque<OpenText> open_;  // in this step; between steps one at most
+  std::deque<OpenText> open_;  // texts in this step; at most one between steps
   PageCounts pages_;           // that this step takes
 };
 
-// Sets how many tokens of the text this step computes. Returns false where there is room for none.
+// Sets how many tokens of the text this step computes. Returns false if there is no room for any
+// token.
 bool Embedder::Batch::take_part(OpenText& text, size_t room) {
   bool whole = !engine_.pool().keeps_pages();
   if (whole && text.left.size() > room) return false;

@@ -55,7 +55,8 @@ class Embedder {
  public:
   // The engine must have embed_engine_options() of the same pooling, and no other code may step it.
   Embedder(Engine& engine, const EmbedOptions& options);
-  // Embeds with an engine without a loaded model, so it scores nothing.
+  // Makes an embedder on an engine without a loaded model. `options` must have no `scoring`, since
+  // a head's weights come from that model.
   Embedder(PassEngine& engine, const EmbedOptions& options);
 
   // Returns the elements of a vector.

@@ -1,7 +1,7 @@
-// A server elsewhere that embeds, over OpenAI's interface: POST BASE/embeddings. Any GPU or NPU
-// server with it is an accelerator to the queues. It is called by libcurl, over TLS if the address
-// says https; certificates are checked, redirects not followed. A reply may have as many bytes as
-// vectors of the known width can take.
+// A server elsewhere that embeds, over OpenAI's interface: POST BASE/embeddings. A GPU or NPU
+// server with that interface counts as an accelerator in the queues. It is called through libcurl,
+// over TLS if the address says https; certificates are checked, redirects not followed. The limit
+// on a reply's bytes is what vectors of the known width can take.
 //
 // Errors name the device. kRequest: the endpoint says that a text is at fault (400, 413, 422), or
 // the texts are more than a request may hold; kBusy: 429 and 503; kResource: it cannot be reached,

@@ -15,7 +15,8 @@ EngineDevice::EngineDevice(std::string name, const std::function<Made()>& make)
   };
   thread_ = start_thread(take, [this] {
     work();
-    // The thread that made the engine destroys it, since a team may be pinned around it.
+    // The thread that made the engine must destroy it, since it may be pinned as member 0 of the
+    // engine's team.
     embedder_.reset();
     engine_.reset();
   });

@@ -41,7 +41,7 @@ class EngineDevice : public EmbedDevice {
     std::unique_ptr<Embedder> embedder;
   };
 
-  // Calls `make` on the device's thread, and returns when that has ended. Throws the errors of
+  // Calls `make` on the device's thread, and returns when that call has ended. Throws the errors of
   // `make`.
   EngineDevice(std::string name, const std::function<Made()>& make);
 

@@ -12,7 +12,8 @@ constexpr uint32_t kGrowth = 4;
 // A time below this share of the objective says too little about the slope.
 constexpr double kNear = 0.35;
 
-// Returns a size near the depth. The sizes differ, so that the line has more than one point there.
+// Returns a size to measure, near the depth. Consecutive calls give different sizes, so that the
+// line is fitted to more than one point there.
 uint32_t spread_out(uint64_t depth, uint32_t measured) {
   constexpr double kShares[] = {1, 0.9, 1.05, 0.95, 0.8};
   double count = std::round(static_cast<double>(depth) * kShares[measured % std::size(kShares)]);
@@ -52,7 +53,8 @@ Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
       count = 2;
       continue;
     }
-    // A slope that is almost nothing by chance may promise any depth.
+    // A slope that by chance is almost zero may promise any depth, so sizes grow at most by
+    // kGrowth.
     count = std::min({spread_out(out.depth, near++), kGrowth * largest, options.most});
   }
   return out;
@@ -84,13 +86,15 @@ bool DepthTuner::record(const std::vector<double>& seconds) {
     if (seconds[i] > slo_) {
       most_[i] = depth - 1;
       held_[i] = std::min(held_[i], most_[i]);
-      // A device that was delayed once may be late by more than its whole depth takes.
+      // If the device was delayed once, `gap` may be longer than its whole depth takes, so the
+      // depth falls by half at most.
       double fewer = alpha > 0 ? std::min(gap / alpha, static_cast<double>(depth) / 2) : 1;
       next = depth - std::max<uint64_t>(1, static_cast<uint64_t>(fewer));
       next = std::max(next, held_[i]);
     } else {
       held_[i] = std::max(held_[i], depth);
-      // If others are late, the time was measured beside too many of their queries.
+      // If other devices are late, this time was measured beside too many of their queries, so this
+      // depth does not rise.
       auto more = !late && alpha > 0 ? static_cast<uint64_t>(gap / alpha + 1e-9) : 0;
       next = std::min(depth + more, most_[i]);
     }

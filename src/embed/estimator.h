@@ -34,7 +34,7 @@ Estimate estimate_depth(const std::function<double(uint32_t count)>& measure,
 
 // Depths of several devices, tuned while all run. In each round all take a batch of their depth at
 // one moment. A device's longest time decides whether its depth falls, by half at most, or may
-// rise. A depth that was too much is never tried again, so rounds end.
+// rise. A depth with which a device was late is never tried again, so the rounds come to an end.
 class DepthTuner {
  public:
   struct Device {
@@ -51,7 +51,8 @@ class DepthTuner {
 
  private:
   std::vector<Device> devices_;
-  // held_: the most that was in time; most_: the most to try.
+  // By device: the depths of the next round, the greatest depths that were in time, and the
+  // greatest depths to try.
   std::vector<uint64_t> depths_, held_, most_;
   double slo_;
   bool done_ = false;

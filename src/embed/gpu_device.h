@@ -21,7 +21,7 @@ class GpuDevice : public EngineDevice {
             std::shared_ptr<const Model> model, EngineOptions engine, const EmbedOptions& embed);
 
   DeviceKind kind() const override { return DeviceKind::kAccelerator; }
-  // The device may be lost, or hang.
+  // The GPU may be lost, or hang.
   bool remote() const override { return true; }
 };
 

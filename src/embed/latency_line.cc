@@ -43,7 +43,8 @@ LatencyLine fit_latency(std::span<const LatencySample> samples) {
   line.alpha = (sums.one * sums.xy - sums.x * sums.y) / determinant;
   line.beta = (sums.xx * sums.y - sums.x * sums.xy) / determinant;
   if (line.alpha >= 0 && line.beta >= 0) return line;
-  // The least distance on the border of the allowed region; the function is convex.
+  // The distance is convex in alpha and beta. So the best allowed line lies on the border: beta = 0
+  // or alpha = 0.
   LatencyLine flat{0, sums.y / sums.one};
   return distance(through_zero, samples) <= distance(flat, samples) ? through_zero : flat;
 }

@@ -11,13 +11,14 @@ TEST(LatencyLine, FitsWhatLiesOnALine) {
   std::vector<LatencySample> samples;
   for (double count : {1.0, 4.0, 16.0, 40.0}) samples.push_back({count, 0.018 * count + 0.27});
   LatencyLine line = fit_latency(samples);
-  // Both are quotients of sums of a few terms near 1, rounded by 2^-53. The divisor is far from 0.
+  // Alpha and beta are quotients of sums of a few terms near 1, which are rounded by 2^-53. The
+  // divisor is far from 0.
   EXPECT_NEAR(line.alpha, 0.018, 1e-12);
   EXPECT_NEAR(line.beta, 0.27, 1e-12);
 }
 
 TEST(LatencyLine, HasNoNegativeParts) {
-  // The best line would cross zero time at one query.
+  // Without the bound beta >= 0 the best line would be t = x - 1.
   std::vector<LatencySample> steep = {{2, 1}, {4, 3}};
   LatencyLine line = fit_latency(steep);
   EXPECT_EQ(line.beta, 0);

@@ -23,8 +23,8 @@ namespace hearth {
 // A query, prepared once for all of its pairs.
 struct PairQuery {
   std::vector<int32_t> ids = {};  // for an encoder: the tokens before a document's
-  // Text before a document's, for a decoder, and the place of the query in it. Its last token may
-  // join with the document's first word.
+  // For a decoder: the text before the document, and the place of the query in it. It is not kept
+  // as tokens, since its last token may join with the document's first word.
   std::string text = {};
   std::pair<size_t, size_t> place = {};
   size_t before = 0;  // the tokens before a document's
@@ -34,8 +34,8 @@ struct PairQuery {
 struct PairTokens {
   std::vector<int32_t> ids;
   uint32_t second = 0;  // index of the document's first token, for an encoder; 0 for a decoder
-  // Whether the pair has more tokens than it may, even with the document's own bound: its end was
-  // cut off.
+  // Whether the pair would have more tokens than PairQuery::most even after the document is cut to
+  // its own bound. If so, more of the document's end was cut off.
   bool too_long = false;
   size_t whole = 0;  // how many tokens there would be without cutting
 };

@@ -1,6 +1,5 @@
-// Chooses the cores of CPU pools (WindVE, Huang et al. 2025, section IV-D): they take cores from
-// the highest number down, and no pool's part crosses a node; the lowest cores stay for reading,
-// tokenizing and sending.
+// Chooses the cores of CPU pools (WindVE, Huang et al. 2025, section IV-D): pools take cores from
+// the highest number down, node by node. The lowest cores stay for reading, tokenizing and sending.
 #pragma once
 
 #include <cstdint>

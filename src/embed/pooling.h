@@ -26,10 +26,10 @@ namespace hearth {
 inline constexpr PoolingType kPoolings[] = {PoolingType::kCls, PoolingType::kMean,
                                             PoolingType::kLast};
 
-// Returns how the model's texts are pooled: as asked for, else as the file says. Throws
-// (kUnsupported) for a reranker, whatever is asked for, and (kUsage, of the field `pooling`) where
-// neither says. There is no default: llama.cpp's converters write the key only where the model's
-// own files have it.
+// Returns how the model's texts are pooled: as `asked`, else as the file says. Throws
+// (kUnsupported) for a reranker, whatever is asked for, and (kUsage, of the field `pooling`) if
+// neither says how. There is no default: llama.cpp's converters write the key only where the
+// model's own files have it.
 PoolingType settle_pooling(const ModelSpec& spec, std::optional<PoolingType> asked);
 
 // Collects the rows of one text, in the order of their positions.

@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// Waiting goes by the machine's clock and decisions by the manager's, so no thread sleeps longer.
+// The most seconds that a thread sleeps: by the machine's clock, which is not the manager's.
 constexpr double kLongestWait = 1;
 // Seconds between two calls of the `stop` of a caller that waits for room.
 constexpr double kLookUp = 0.1;
@@ -37,7 +37,7 @@ struct QueueManager::State {
     DispatchQuery place;
     uint64_t refused = 0;  // a bit for each device that failed with it
   };
-  // A callback with its outcome, called after the lock is released.
+  // A callback and its outcome.
   struct Answer {
     EmbedDone done;
     EmbedOutcome outcome;
@@ -207,7 +207,7 @@ void QueueManager::State::run(size_t index, const std::vector<uint64_t>& ids,
   std::vector<const EmbedQuery*> batch;
   for (uint64_t id : ids) batch.push_back(&pending.at(id).query);
   lock.unlock();
-  // Queries stay in place in `pending` until they are erased, which only this thread may do now.
+  // Only this thread may erase these queries from `pending` now, and they do not move there.
   BatchResult result = run_batch(*devices[index], batch);
   std::vector<Answer> answers;
   lock.lock();
@@ -274,7 +274,8 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// Moves the queries of a batch to other devices, or fails them, after its thread ran out of memory.
+// Moves the queries of a batch to other devices, or fails them, after the thread of this device ran
+// out of memory.
 void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& lock) {
   double now = clock.now();
   if (dispatcher.probe_due(index, now)) return dispatcher.probed(index, now, std::nullopt, 0);
@@ -319,13 +320,13 @@ void QueueManager::State::serve(size_t index) {
   while (!closing) {
     try {
       if (broken) break_off(index, lock);
-      // break_off() releases the lock, so the end may have come meanwhile.
+      // break_off() releases the lock for a time, so `closing` may be set now.
       if (!closing) turn(index, lock);
       broken = false;
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();
-      // There was no memory even for breaking off, or none became free: other work may wait for the
-      // memory that these queries hold.
+      // At the second shortage in a row queries are dropped, since other work may wait for the
+      // memory that they hold.
       if (std::exchange(broken, true)) drop(index, lock);
     }
   }
@@ -344,7 +345,7 @@ void QueueManager::State::join() {
 SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint64_t group,
                                         double now) {
   DispatchQuery place{next_id, query_tokens(*query), now + options.slo, group};
-  // The query is stored before the dispatcher knows it: all that it knows must be answered.
+  // This comes first: every query that the dispatcher knows must be answered.
   auto held = pending.emplace(place.id, Pending{std::move(*query), std::move(done), place}).first;
   DispatchResult offered;
   try {
@@ -363,8 +364,8 @@ SubmitResult QueueManager::State::offer(EmbedQuery* query, EmbedDone done, uint6
   return result;
 }
 
-// Offers all queries or none: while the lock is held, none of those already in batches has begun to
-// run.
+// Offers all queries. If one is refused, takes back those before it: the lock is held, so no batch
+// with them has begun.
 SubmitResult QueueManager::State::offer_all(std::vector<EmbedQuery>& queries,
                                             const SharedDone& done) {
   SubmitResult first;

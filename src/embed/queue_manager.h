@@ -26,8 +26,8 @@
 namespace hearth {
 
 // The outcome of one accepted query: a vector, or an error. kBusy means that it may be sent again
-// after `retry_after` seconds. A query whose device failed goes to another. If that has no room,
-// the query is BUSY if the device was remote, and else gets the device's own error.
+// after `retry_after` seconds. A query whose device failed goes to another device. If no other has
+// room, the query is BUSY if the device was remote, and else gets the device's own error.
 struct EmbedOutcome {
   EmbedVector vector = {};
   std::optional<Error> error = {};
@@ -79,8 +79,9 @@ class QueueManager {
   bool submit_waiting(
       EmbedQuery query, EmbedDone done, double patience = kPatience,
       const std::function<bool()>& stop = [] { return false; });
-  // Takes back those of `count` tickets that still wait, and returns how many. `done` is not called
-  // for them. Queries that already run are answered all the same.
+  // Takes back the queries of `count` tickets from `ticket` on, as far as they still wait, and
+  // returns how many. `done` is not called for them. Queries that already run are answered all the
+  // same.
   uint64_t cancel(uint64_t ticket, uint64_t count = 1);
 
   // Returns the statistics in the order of the queues that were given.

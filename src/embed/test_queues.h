@@ -65,7 +65,8 @@ class OwnDevice : public ScriptedDevice {
   bool remote() const override { return false; }
 };
 
-// Blocks threads that pass until it is opened, and tells when one waits before it.
+// Blocks the threads that want to pass until the gate is opened, and tells when a thread waits
+// there.
 class Gate {
  public:
   void pass() {
@@ -91,7 +92,7 @@ class Gate {
   int came_ = 0;
 };
 
-// Collects outcomes by number.
+// Collects the outcomes of queries by the queries' numbers.
 class Outcomes {
  public:
   EmbedDone done(size_t index) {

@@ -95,7 +95,7 @@ inline VirtualResult run_virtually(const std::vector<VirtualDevice>& devices,
     for (size_t i = 0; i < devices.size(); ++i) {
       if (ends[i] <= soonest) soonest = ends[who = i];
     }
-    // A batch that an idle device gathers begins without another event.
+    // The next event may be that an idle device begins the batch that it gathered.
     for (size_t i = 0; i < devices.size(); ++i) {
       double wakes = dispatcher.wake_at(i);
       if (ends[i] == kNever && wakes > now && wakes < soonest) {

@@ -32,8 +32,8 @@ void check_prompt_logprobs(const Request& request, const Engine& engine) {
 void check_request(const Request& request, const Engine& engine, const Tokenizer* tokenizer,
                    const ResultStream& stream) {
   const bool rows = request.wants_rows();
-  // The bound of token ids. Penalties and bias look up logits of tokens that may be sampled; rows
-  // of logits have the whole vocabulary.
+  // Token ids must be below this. For generated text these are the ids that may be sampled, since
+  // penalties and biases use tokens to look up logits. For wanted rows it is the whole vocabulary.
   uint32_t vocabulary =
       rows ? engine.spec().hyper.vocabulary : generation_limits(engine, tokenizer).vocabulary;
   if (request.prompt.empty()) {

@@ -14,7 +14,7 @@ constexpr std::array kByFineness = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DT
 
 bool has_room(const ModelSpec& spec, const Machine& machine, Isa isa,
               std::span<const EngineOptions> engines) {
-  Machine part = machine;  // the share of memory that one of the engines may use
+  Machine part = machine;  // the machine with one engine's share of the memory
   part.memory_available /= engines.size();
   return std::ranges::all_of(engines, [&](const EngineOptions& options) {
     try {

@@ -18,9 +18,9 @@ struct WeightChoice {
 };
 
 // Returns the spec with weights as `source` has them, or as q8_0, q6_k, q5_k or q4_k: the first of
-// these with which engines of these options have the KV pages that were asked for. If none fits,
-// returns the last type, or the unchanged weights if no type changes any of them. All engines are
-// in memory at the same time, each with a copy of the weights. If the memory is unknown, all types
+// these with which engines of these options have the KV pages that were asked for. If no type fits,
+// returns the last one, or the unchanged weights if no type changes any of them. All engines are in
+// memory at the same time, each with a copy of the weights. If the memory is unknown, all types
 // fit.
 WeightChoice choose_weights(const ModelSource& source, const ModelSpec& spec,
                             const Machine& machine, Isa isa,

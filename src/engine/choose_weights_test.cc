@@ -52,7 +52,7 @@ TEST_F(ChooseWeights, IsTheFinestThatFitsBesideTheKeysAndValuesAskedFor) {
     }
     EXPECT_EQ(chosen(needed(finer)), finer);
     EXPECT_TRUE(fits_);
-    EXPECT_EQ(chosen(1), finer);  // the engine will refuse it
+    EXPECT_EQ(chosen(1), finer);  // start_engine() will refuse it
     EXPECT_FALSE(fits_);
   }
 }

@@ -1,6 +1,7 @@
-// ClientTurns counts the running sequences of each client; the scheduler shares places out by it. A
-// place goes to the client with the fewest sequences. If one must be given up, the client with the
-// most gives it up. So a client has its place however many others ask for one (max-min fairness).
+// ClientTurns counts the running sequences of each client; the scheduler gives out places by these
+// numbers. A place goes to the client with the fewest sequences. If a place must be given up, the
+// client with the most sequences gives up one of its own. So a client has its place however many
+// others ask for one (max-min fairness).
 #pragma once
 
 #include <cstdint>

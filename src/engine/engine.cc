@@ -30,7 +30,8 @@ std::shared_ptr<Model> load_laid_out(const ModelSource& source, const ModelSpec&
       if (report) report(done, total);
     });
   } catch (const Error&) {
-    // If the file was cut meanwhile, that explains damaged weights better than their own error.
+    // If the file was cut short during loading, that explains damaged weights better than their own
+    // error.
     source.require_whole();
     throw;
   }

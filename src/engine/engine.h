@@ -30,10 +30,10 @@ namespace hearth {
 // `report(done, total)`: bytes of the source packed so far, from the calling thread.
 using LoadReport = std::function<void(size_t done, size_t total)>;
 
-// Loads the model of `spec`, which was made of `source` with a policy that leaves nothing open
-// (engine/choose_weights.h). It is placed as an engine with these options would have it. The
-// calling thread is pinned during the call as member 0 of the team that packs; the team ends with
-// the call.
+// Loads the model of `spec`, which was made of `source` with a policy that is not automatic
+// (engine/choose_weights.h). The weights lie where an engine with these options would place them.
+// The calling thread is pinned during the call as member 0 of the team that packs; the team ends
+// with the call.
 std::shared_ptr<Model> load_model(const ModelSource& source, const ModelSpec& spec,
                                   const Machine& machine, Isa isa, const EngineOptions& options,
                                   const LoadReport& report = {});
@@ -60,13 +60,13 @@ class Engine : public StepEngine {
   size_t state_bytes() const { return layout_.states.slot_bytes(); }
   std::vector<NodeMemory> node_memory() const { return memory_->by_node(placement()); }
   // plan() returns the plan that steps run under, and set_plan() sets another one from the next
-  // step on. It may have other groups, other members at work, and another number of rows up to
-  // which a step runs under the decode plan. Sequences go on, and all results stay the same to the
-  // bit. Threads, shards, shares and prefill's rows must not change. In a model with latents no
-  // phase may have more groups on a shard than the engine was made with, since its pages have a
-  // copy of the latents for each of those. Throws Error (kUsage) for other plans, and kResource if
-  // memory is short; then nothing has changed. Graphs are built anew, so references to graph() end,
-  // and meanwhile the memory of both plans is needed.
+  // step on. The new plan may have other groups, other members at work, and another number of rows
+  // up to which a step runs under the decode plan. Sequences go on, and all results stay the same
+  // to the bit. Threads, shards, shares and prefill's rows must not change. In a model with latents
+  // no phase may have more groups on a shard than the engine was made with, since each KV page has
+  // a copy of the latents for each of those groups. Throws Error (kUsage) for other plans, and
+  // kResource if memory is short; then nothing has changed. Graphs are built anew, so references to
+  // graph() end, and meanwhile the memory of both plans is needed.
   const EnginePlan& plan() const { return layout_.plan; }
   void set_plan(const EnginePlan& plan) { set_plan(plan, layout_.options.schedules); }
   // Sets the plan and other schedules, too, from the next step on.
@@ -90,9 +90,9 @@ class Engine : public StepEngine {
   // Returns row i of the last step's rows of logits, in the order of the requests: [vocabulary]. It
   // is valid until this member of the team asks for another row.
   std::span<const float> logits(size_t i, uint32_t member = 0) const;
-  // Returns the `count` likeliest of tokens [0, below) by row i, which some request wanted by
-  // kLast. The result is that of top_tokens() on logits(i), but not all logits are read. It is
-  // empty if not all of their logits are finite, and valid until this member's next call.
+  // Returns the `count` likeliest of tokens [0, below) by row i, which must be of a request that
+  // wants kLast. The result is that of top_tokens() on logits(i), but not all logits are read. It
+  // is empty if not all of their logits are finite, and valid until this member's next call.
   std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below,
                                    uint32_t member = 0) const;
   // Calls job(member) on every thread that worked on the last step; each may read its logits.
@@ -101,9 +101,9 @@ class Engine : public StepEngine {
     lane_->on_workers(job);
   }
   // Scores a token by each of the last step's scored rows, in the order of the requests; `below` as
-  // in best(). The head computes their logits now, `scored_rows` at a time, and the team reads
-  // them. Asks `abandon` before every such run, and returns false if it ended the work. The step's
-  // other results stay valid.
+  // in best(). The head computes these rows' logits now, `scored_rows` at a time, and the team
+  // reads them. Asks `abandon` before every such run, and returns false if it ended the work. The
+  // step's other results stay valid.
   bool score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon = nullptr);
   // Computes any number of tokens of one sequence, in as many steps as that takes; logits(0) are
   // then those of the last one.

@@ -128,7 +128,8 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
   constexpr uint32_t kAttempts = 6;
   const EngineOptions& options = layout->options;
   uint32_t min_pages = min_kv_pages(*layout);
-  // If KV pages get a share of the memory left, the fullest node should have room for a context.
+  // If KV pages get a share of the memory that is left, the fullest node needs room for the pages
+  // of one context.
   if (options.asks_kv_size() && options.kv_bytes == 0) {
     min_pages = std::max(min_pages, pages_for(std::min(options.context, kDefaultContext)));
   }
@@ -207,7 +208,7 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   return least;
 }
 
-// Returns how many kept states fit into this share of the memory that is left without KV pages.
+// Returns how many kept states fit into this share of the memory that is left by all but KV pages.
 std::optional<uint32_t> states_that_fit(const Machine& machine, const EngineLayout& layout,
                                         double share, uint64_t most) {
   const auto room = [](uint64_t others, uint64_t slot) {
@@ -415,7 +416,7 @@ EngineLayout lay_out_engine(const Model& model, const Machine& machine, Isa isa,
   layout.plan = plan_engine(machine, options, &model.placement());
   settle(model.spec(), &layout);
   measure(model.spec(), isa, &layout);
-  // The model's weights already have their memory.
+  // The loaded model already has the memory of its weights, so they count 0 bytes here.
   std::vector<size_t> weights = std::move(layout.weight_bytes);
   layout.weight_bytes.assign(layout.shard_count(), 0);
   settle_states(machine, &layout);

@@ -52,10 +52,10 @@ struct EngineLayout {
   uint32_t shard_count() const { return static_cast<uint32_t>(plan.shard_nodes.size()); }
 
   // Returns the activations of the groups on the shard: the larger of the two phases' bytes, since
-  // these never run at the same time.
+  // the phases never run at the same time.
   size_t activation_bytes(uint32_t shard) const;
-  // Returns the bytes of flags and counters on the shard, of both phases. Phases share none of
-  // them, since epochs go on from run to run.
+  // Returns the bytes of both phases' flags and counters on the shard. The phases share none of
+  // them, since each phase goes on from the epochs of its last run.
   size_t sync_bytes(uint32_t shard) const;
   // Returns the bytes on the shard's node besides weights, keys and values; states are included.
   size_t work_bytes(uint32_t shard) const;

@@ -218,8 +218,9 @@ TEST(EngineLayout, KeptStatesAreANumberOrBytesOrAShareOfWhatIsLeft) {
   }
 }
 
-// The layers of Gemma 4 26B-A4B: every sixth layer sees all positions, the others 1024. The experts
-// are few and small, since experts have no keys and values.
+// The layers of Gemma 4 26B-A4B: every sixth layer sees all positions, the others 1024. The tests
+// count the memory of the KV cache, in which experts have no part, so this model has only a few
+// small experts.
 TestSource gemma4_26b() {
   constexpr uint32_t kLayers = 30, kWidth = 2816, kHeads = 16;
   TestSource made = made_source({.architecture = "gemma4",

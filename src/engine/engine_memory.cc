@@ -14,7 +14,7 @@ const char* memory_kind_name(MemoryKind kind) {
 
 namespace {
 
-// Allocates a piece of an arena for a use of the shard, and notes it.
+// Allocates `bytes` of the arena for the shard's memory of this kind, and adds them to `regions`.
 std::byte* take(MemoryKind kind, uint32_t shard, Arena& arena, size_t bytes,
                 std::vector<MemoryRegion>* regions, size_t align = 64) {
   std::byte* address = arena.allocate(bytes, align);

@@ -33,7 +33,7 @@ struct NodeMemory {
   uint32_t node = 0;  // index of Machine
   size_t weights = 0, kv = 0, states = 0;
   size_t others = 0;  // activations, scratch, flags, logits
-  size_t huge = 0;    // how much of all of it the kernel put in huge pages; 0: not known
+  size_t huge = 0;    // bytes that the kernel put in huge pages; 0: not known
   uint32_t threads = 0;
 };
 

@@ -20,7 +20,7 @@ namespace hearth {
 enum class TunedUse : uint8_t {
   kNever,
   kWhereOpen,  // if no other option places threads
-  kWhole,      // also in place of `threads`, `nodes` and `pus`, which stand for the whole machine
+  kWhole,      // also if `threads`, `nodes` and `pus` are set: together they mean the whole machine
 };
 
 struct EngineOptions {
@@ -52,8 +52,8 @@ struct EngineOptions {
   // KV pages, at least enough for one full context. The first of these that is not 0 decides:
   // kv_pages, their number; kv_bytes, the bytes that they may take; kv_share, their share of the
   // memory that everything else leaves, up to `sequences` full contexts and at least one. With none
-  // of these there are pages for `sequences` full contexts, or as many as memory holds. Settled,
-  // kv_pages has the number.
+  // of these there are pages for `sequences` full contexts, or as many as memory holds. In an
+  // engine's options kv_pages is the number.
   uint32_t kv_pages = 0;
   uint64_t kv_bytes = 0;
   double kv_share = 0;  // 0 to 1
@@ -64,15 +64,16 @@ struct EngineOptions {
   bool gives_back = true;
   // Window pages, at least enough for a step of one sequence; 0: enough for a step of all of
   // `sequences`. With kv_bytes or kv_share there are more, for windows that are kept, up to half of
-  // the bytes. There are never more than KV pages. Settled, it has the number.
+  // the bytes. There are never more window pages than KV pages. In an engine's options this is the
+  // number.
   uint32_t window_pages = 0;
   KvType kv_type = KvType::kF16;
 
-  // How many states are kept for texts that begin alike (engine/state_pool.h), where layers keep
-  // states, beside one for each of `sequences`: kept_states of them. Where that is 0, as many as
-  // state_bytes hold. Where both are 0, as many as fit in state_share of the memory that is left
-  // without KV pages, at most kMaxSharedStates for each of `sequences`. Settled, kept_states has
-  // their number.
+  // These say how many states are kept for texts that begin alike (engine/state_pool.h), in models
+  // with layers that keep states. They come on top of one state for each of `sequences`. The first
+  // of these that is not 0 decides: kept_states, their number; state_bytes, the bytes that they may
+  // take; state_share, their share of the memory that is left by all but KV pages, up to
+  // kMaxSharedStates for each of `sequences`. In an engine's options kept_states is their number.
   uint32_t kept_states = 0;
   uint64_t state_bytes = 0;
   double state_share = 0;  // 0 to 1
@@ -83,7 +84,7 @@ struct EngineOptions {
   ScheduleTable schedules;
 
   uint32_t prefill_rows = 512;  // tokens a step may have
-  uint32_t decode_rows = 16;    // up to this many the decode plan works
+  uint32_t decode_rows = 16;    // most rows of a step under the decode plan
   uint32_t outputs = 16;        // rows of logits a step may want
   uint32_t hidden_rows = 64;    // rows of hidden states a step may want
   // Rows by which tokens of a prompt are scored at a time (Engine::score()); 0: none are ever
@@ -93,11 +94,12 @@ struct EngineOptions {
 };
 
 inline constexpr uint32_t kDefaultContext = 4096;
-// The kv_share of a server: the memory that it leaves free is all that others on the machine have.
+// The kv_share of a server: it is low, since other programs on the machine have only the memory
+// that stays free.
 inline constexpr double kServingKvShare = 0.25;
 // The state_share of a server.
 inline constexpr double kServingStateShare = 0.125;
-// The most kept states for each of `sequences` that state_share comes to: no conversation has use
+// The most kept states for each of `sequences` if state_share decides; a conversation has no use
 // for many more.
 inline constexpr uint32_t kMaxSharedStates = 8;
 

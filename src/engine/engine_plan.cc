@@ -177,7 +177,7 @@ EnginePlan plan_engine(const Machine& machine, const EngineOptions& options,
   plan.shares = model != nullptr
                     ? model->shares
                     : shares_by_threads(machine, plan.placement, member_shards, shards);
-  // The default number of groups: one for each shard if threads stand on every shard, else one.
+  // The default number of groups: one for each shard if every shard has threads, else one.
   std::set<uint32_t> inhabited(member_shards.begin(), member_shards.end());
   auto usual = inhabited.size() == shards ? shards : 1;
   auto phase = [&](Phase which, uint32_t rows, uint32_t groups) {

@@ -54,7 +54,7 @@ struct EnginePlan {
   Plan& of(Phase phase) { return phase == Phase::kPrefill ? prefill : decode; }
 };
 
-// Returns the plan that `options` ask for. That is their own, if they have one. Else the threads
+// Returns the plan that `options` ask for. That is `options.plan`, if it is set. Else the threads
 // are placed, and each node with threads and memory gets a shard. Threads of a node without memory
 // work on the shard of the nearest node with memory. With fewer shards than nodes, neighbouring
 // nodes share one. Shards are cut in proportion to the threads beside them. With a `model`, shards

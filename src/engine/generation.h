@@ -28,7 +28,7 @@ namespace hearth {
 
 // The facts that all generations of one engine share.
 struct GenerationLimits {
-  const Tokenizer* tokenizer;  // null: there is no text, and nothing ends one
+  const Tokenizer* tokenizer;  // null: results have no text, and no token ends it
   uint32_t vocabulary;         // ids that may be sampled: [0, vocabulary)
   uint32_t context;
 };
@@ -59,7 +59,7 @@ class Generation {
   static constexpr uint32_t kMaxPending = 16;
   bool decodes() const { return started() && stream == 0 && pending() <= kMaxPending; }
 
-  // Sets when the step ended whose results it takes next.
+  // Sets the moment at which the step ended whose results the generation takes next.
   void computed_at(double seconds) { computed_seconds_ = seconds; }
   // Tells the stream how much of the prompt was read since the last call, if the request wants
   // that.
@@ -98,7 +98,8 @@ class Generation {
   bool awaits_pass = false;
   // Returns whether a pass, and no step, computes its prompt: its own pass or another's.
   bool streams() const { return stream != 0 || awaits_pass; }
-  // The positions of its sequences with an accelerator's form (SequenceForms).
+  // The number of first positions that its sequences have with an accelerator's form
+  // (SequenceForms::streamed).
   uint32_t streamed_positions = 0;
   // The moment when it first had a place in a step; 0: not yet.
   double admitted_seconds = 0;
@@ -108,10 +109,10 @@ class Generation {
   bool awaits = false;
   // Whether it is still held up, which ends when there is room for max_results().
   bool still_held_up();
-  // The most results that a step may set aside room for: all choices' first tokens and the end of
-  // the prompt's log-probabilities, or as many rows as fill half of its client's stream, so that
-  // the client reads one half while the other is computed. Tokens that must come find their room
-  // when they come, or wait for the next step.
+  // The most results that a step may set aside room for. For text these are all choices' first
+  // tokens and the end of the prompt's log-probabilities. For rows, as many as fill half of the
+  // client's stream, so that the client reads one half while the other is computed. Tokens that
+  // must come find their room when they come, or wait for the next step.
   uint32_t max_results() const;
 
   // Returns the request's other choices, which continue from here; called once, when the prompt has

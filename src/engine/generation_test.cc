@@ -261,7 +261,8 @@ TEST_F(LanguageTest, EndsWithFailureWhereOptionsForbidWhatMayCome) {
   EXPECT_NE(result.error.find("grammar or schema"), std::string::npos);
 }
 
-// The text must go on as the tokenizer would write it: the tokens are bytes, "ab" and "abc".
+// Forced tokens must be those into which the tokenizer would cut the text. The tokens here are the
+// bytes, "ab" and "abc".
 class ForcedTest : public LanguageTest {
  protected:
   static constexpr int32_t kAb = 256, kAbc = 257;

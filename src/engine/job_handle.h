@@ -1,8 +1,8 @@
 // A JobHandle stands for a request under way and cancels it when it dies, unless the request has
 // ended.
 //
-// The handle may be used and die on any thread, by one at a time. It keeps neither the request nor
-// its stream alive, so a stream's callback may own it.
+// The handle may be used and die on any thread, but only one thread at a time may use it. It keeps
+// neither the request nor its stream alive, so a stream's callback may own it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class JobHandle {
   ~JobHandle() { cancel(); }
   JobHandle(JobHandle&& other) noexcept
       : id_(other.id_), cancel_(std::exchange(other.cancel_, nullptr)) {}
-  // Cancels the job that it stood for before.
+  // Cancels the job for which this handle stood before.
   JobHandle& operator=(JobHandle&& other) noexcept {
     JobHandle old = std::move(*this);
     id_ = other.id_;

@@ -1,5 +1,5 @@
 // The pool of KV pages: a fixed number of page ids, shared by layers and shards (graph/step_view.h
-// says where a page's bytes lie), which are kept because a later prompt may want them.
+// says where a page's bytes lie). Pages are kept because a later prompt may want them.
 //
 // The prefix cache is a tree of full pages: a page is filed under the page before it, its own
 // kPagePositions tokens, and its form. By the numerical contract its bytes follow from that alone,
@@ -27,9 +27,9 @@ struct PageForm {
   // The number of its first positions that were computed expanded (graph/ops/latent.h), in a model
   // with latents.
   uint32_t expanded = 0;
-  // The maker of its bytes, if they depend on it: an accelerator, beside cores that multiply by
-  // other instructions (pass_has_own_bits() of hybrid/accelerator_layers.h). Else all pages count
-  // as made by the cores.
+  // Whether cores or an accelerator made the page's bytes, if the two multiply by different
+  // instructions and so give different bytes (pass_has_own_bits() of hybrid/accelerator_layers.h).
+  // Else all pages count as made by the cores.
   enum class Maker : uint8_t { kCores, kAccelerator } maker = Maker::kCores;
 
   bool operator==(const PageForm&) const = default;
@@ -37,7 +37,7 @@ struct PageForm {
 
 class KvPool : public PageStock {
  public:
-  // Makes a pool. It may have no pages; then only a sequence's tokens are kept.
+  // Makes a pool. With 0 pages, sequences keep only their tokens.
   KvPool(uint32_t page_count, CopyPage copy);
 
   bool keeps_pages() const { return !pages_.empty(); }

@@ -12,13 +12,14 @@ namespace hearth {
 // How a piece of memory is filled: by all other data, and by a number of units (pages, states).
 struct UnitRoom {
   uint64_t others;                          // bytes that everything else takes
-  std::function<uint64_t(uint64_t)> bytes;  // of a number of units
+  std::function<uint64_t(uint64_t)> bytes;  // bytes that so many units take
 };
 
 // Returns the most units, `most` at most, that these bytes hold.
 uint64_t units_in(uint64_t bytes, uint64_t most, const UnitRoom& room);
 
-// Return the bytes of so many KV pages and of the window pages beside them, on a shard; on all.
+// Return the bytes of so many KV pages and of the window pages beside them, on one shard or on all
+// shards.
 uint64_t kv_bytes(const EngineLayout& layout, uint32_t shard, uint64_t pages);
 uint64_t kv_bytes(const EngineLayout& layout, uint64_t pages);
 

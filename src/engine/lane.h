@@ -33,8 +33,9 @@ class Lane {
   Lane(std::unique_ptr<Team> team, std::shared_ptr<const Model> model, Isa isa,
        const LanePlans& plans, const LaneMemory& memory, const KvView& kv);
 
-  // Changes to other plans, over the same keys and values, in memory that holds the plans. Graphs
-  // are built anew, so references to the old ones end. The old memory is free after the call.
+  // Changes to other plans, over the same keys and values. `memory` must be large enough for the
+  // new plans. Graphs are built anew, so references to the old ones end. The old memory is free
+  // after the call.
   void set_plans(const LanePlans& plans, const LaneMemory& memory);
 
   Team& team() { return *team_; }

@@ -55,7 +55,7 @@ class TopTokens {
   // Returns the `count` likeliest of all offered logits, or all if fewer were offered; the
   // likeliest first.
   std::span<const TokenLogit> sorted();
-  // Returns the same tokens in an order that follows from all offered logits.
+  // Returns the same tokens without sorting them. Their order depends on all offered logits.
   std::span<const TokenLogit> unsorted();
 
  private:

@@ -84,7 +84,7 @@ class Maker {
     return std::move(made.pass);
   }
 
-  // These may be called while the result of make() exists.
+  // The next functions may be called while the result of make() exists.
   double seconds(uint32_t rows) const { return time_->seconds(rows); }
   double prefix_seconds(uint32_t rows, uint32_t before) const {
     return time_->prefix_seconds(rows, before);
@@ -92,8 +92,8 @@ class Maker {
   uint32_t rows() const { return rows_; }
 
  private:
-  // Makes the pass by the engine's plan. If that does not fit the GPU, since other programs now
-  // hold memory there, makes another plan.
+  // Makes the pass by the engine's plan. If that plan does not fit the GPU, since other programs
+  // now hold memory there, makes another plan.
   PromptPass make_fitting() {
     const bool timed = options_.threshold == 0;
     try {
@@ -110,7 +110,7 @@ class Maker {
   PromptStreamOptions options_;
   const PromptStreamOptions asked_;
   const Listener listener_;
-  std::optional<AcceleratorRates> rates_;  // of the accelerator when it was first opened
+  std::optional<AcceleratorRates> rates_;  // measured when the accelerator was first opened
   std::optional<PassTime> time_;
   uint32_t rows_ = 0;
 };
@@ -224,7 +224,8 @@ std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStrea
                            .pus = engine.spare_pus(),
                            .on_done = std::move(poke),
                            .warn = listener.warn};
-  // The reference kernels' times do not show the described GPU's, so none are learnt.
+  // A described GPU's passes run on the reference kernels, whose times are not the GPU's, so no
+  // times are learnt.
   streamer.learns = !options.described;
   // This thread is pinned to one core, which every thread that it makes would inherit.
   if (streamer.pus.empty()) streamer.pus = engine.placement().pus();

@@ -21,7 +21,7 @@ struct PromptStreamOptions {
   // A described GPU in place of a real one: the virtual accelerator computes by the reference
   // kernels, with the memory and queues described, and predictions use the described rates.
   std::optional<MeasuredAccelerator> described = {};
-  uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: where it ends sooner
+  uint32_t threshold = 0;  // tokens from which on a prompt is streamed; 0: if it ends sooner so
   StreamPlanOptions plan;
 };
 
@@ -30,8 +30,8 @@ struct PromptPass {
   std::string gpu;  // its name
   StreamPlan plan = {};
   std::unique_ptr<PassRunner> pass = {};  // null where it is only planned
-  std::optional<PassTime> time = {};      // where it was asked for
-  std::string copied_by_host = {};        // as of PrefillPass
+  std::optional<PassTime> time = {};      // if it was asked for
+  std::string copied_by_host = {};        // PrefillPass::copied_by_host()
 };
 // Plans a pass for a described GPU without making it, so no memory of a GPU is taken. Throws as
 // make_prompt_streamer().
@@ -47,11 +47,12 @@ PromptPass make_prompt_pass(const PassTarget& target, const PromptStreamOptions&
 // streaming. Opens the GPU, compares its shaders with the reference, plans and measures, which
 // takes seconds and is told to the listener. For a described GPU it only plans. Without a given
 // threshold the calling thread, the engine's, also measures the cores. If the GPU's bits are not
-// those of the cores, the threshold is fixed by that (StreamRule). Returns null if no prompt would
-// then be streamed, if `gpu` is none, and if it is auto and no GPU is usable, which the listener is
-// told. Throws Error for a named GPU: kUsage if nothing has that name, kUnsupported if it or the
-// model cannot be used, kResource if memory is short. The engine must outlive the streamer. Another
-// thread calls `poke` whenever a prompt has ended, and tells later messages too.
+// those of the cores, one fixed threshold decides which prompts are streamed (StreamRule). Returns
+// null if no prompt would then be streamed, if `gpu` is none, and if it is auto and no GPU is
+// usable, which the listener is told. Throws Error for a named GPU: kUsage if nothing has that
+// name, kUnsupported if it or the model cannot be used, kResource if memory is short. The engine
+// must outlive the streamer. Another thread calls `poke` whenever a prompt has ended, and tells
+// later messages too.
 std::unique_ptr<Streamer> make_prompt_streamer(Engine& engine, const PromptStreamOptions& options,
                                                std::function<void()> poke,
                                                const Listener& listener);

@@ -71,7 +71,7 @@ class ResultStream {
   void push_reserved(Result result);
   // Delivers the end of a choice, whether or not there is room or memory.
   void push_final(std::list<Result> end) noexcept;
-  // Adds to the tokens read of the prompts. `seconds` replaces a smaller value.
+  // Adds to how many tokens of the prompts were read; `more.seconds` replaces a smaller value.
   void add_read(const PromptRead& more);
   // Calls on_results if results came, or more was read, since the last call.
   void notify_results() noexcept;

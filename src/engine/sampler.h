@@ -1,8 +1,9 @@
 // Picks the next token from logits. There is one Sampler per sequence; its results depend on its
 // seed, not on other work. The steps, in order: a mask of the tokens that may come, if there is
 // one, logit bias, repeat penalty (Keskar et al. 2019), presence and frequency penalties. With
-// temperature 0 the largest logit follows (the lowest id among equals). Else top-k, softmax at the
-// temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024), and one draw.
+// temperature 0 the token with the largest logit is taken (the lowest id among equals). Else follow
+// top-k, softmax at the temperature, top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024), and
+// one draw.
 //
 // If only the largest logits can matter, sample_best() takes these alone (best_needed()).
 #pragma once

@@ -11,10 +11,10 @@
 // measurement, chunks are the smallest that show the cost of a token.
 //
 // It is fair. All decoding sequences take part in every step that has room for them, else they take
-// turns. None has a second token in a step in which another would have none. Prompts take turns by
-// chunks. So no decoding sequence waits while another takes two turns, and no prompt while another
-// takes two. A sequence whose client does not read is left out, and gives its place and its pages
-// to sequences that wait for them.
+// turns. No sequence has a second token in a step in which another decoding sequence would have
+// none. Prompts take turns by chunks. So no decoding sequence waits while another takes two turns,
+// and no prompt while another takes two. A sequence whose client does not read is left out, and
+// gives its place and its pages to sequences that wait for them.
 //
 // Clients take turns (Request::client, engine/client_turns.h). While there are KV pages for all of
 // its tokens so far, a sequence of the client with the fewest running ones is admitted, and of
@@ -36,7 +36,8 @@
 //
 // If an accelerator's bits are not those of the cores, a rule says which positions have them
 // (StreamRule). The accelerator alone computes these, and pages are filed by their maker. If it
-// cannot, the cores compute them, and this is counted, since the text may change.
+// cannot, the cores compute these positions, and such prompts are counted, since their texts may
+// change.
 #pragma once
 
 #include <functional>
@@ -60,7 +61,7 @@ struct SchedulerOptions {
   // would leave no room for prompts beside a sequence that decodes. An engine whose steps have one
   // token runs one sequence.
   uint32_t step_tokens = 0;
-  double step_seconds = 0.25;  // of a step with prompts while someone decodes; 0: no limit
+  double step_seconds = 0.25;  // of a step with prompts while a sequence decodes; 0: no limit
   uint32_t min_chunk = 64;     // tokens of a prompt in a step, if it has as many
   // The least chunk of prompts whose rows are expanded: making keys and values for a smaller one
   // would cost more than it saves.
@@ -110,7 +111,7 @@ class Scheduler {
     uint32_t choice;
     bool decodes, held_up;
     bool streams;     // its prompt is under way beside the steps
-    bool awaits;      // another part computes its next page, or another's pass does
+    bool awaits;      // another sequence's part or pass computes its next page
     uint32_t tokens;  // 0: it waited
   };
   // The turns of the last step, in their order.

@@ -72,8 +72,8 @@ void Scheduler::keep_state(const Generation& generation) {
   sequence.keep_state(lasting);
 }
 
-// Counts the tokens of a pick that had been computed before: by the sequence itself before it gave
-// up its place, or by others that left no state there.
+// Counts the tokens of a pick that had been computed before: for the same sequence before it gave
+// up its place, or for others, which left no state there.
 void Scheduler::count_again(const Pick& pick) {
   const Generation& generation = *pick.generation;
   const uint32_t end = generation.sequence->length(), first = end - pick.tokens;

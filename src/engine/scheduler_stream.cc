@@ -76,7 +76,8 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
            sequence.form_of(page) == other->sequence->form_of(page)) {
       ++page;
     }
-    // The pages before that place must be among the pages that a layer with a window keeps.
+    // The prompt would go on after `page`. So the window pages before that place must be among
+    // those that the other sequence will still hold.
     if (windows != nullptr && first_window_page(windows->window(), page * kPagePositions) <
                                   windows->first_held(other->sequence->length())) {
       continue;
@@ -98,7 +99,7 @@ double Scheduler::core_seconds(uint32_t tokens) const {
   return seconds + turn_seconds_ * turns;
 }
 
-// Streams a prompt whose bits would be the same in steps.
+// Streams a prompt that would have the same bits in steps, if a pass ends sooner.
 void Scheduler::start_free_stream(Generation& generation, uint32_t core_tokens) {
   const Sequence& sequence = *generation.sequence;
   const uint32_t from = sequence.length(), end = streamable_end(generation);
@@ -271,7 +272,7 @@ void Scheduler::end_stream(Generation& generation) {
   try {
     if (options_.prefix_cache) sequence.publish();
   } catch (const std::bad_alloc&) {
-    // Pages that are not published are computed again by other sequences.
+    // There was no memory to publish the pages. Other sequences then compute them again.
   }
 }
 

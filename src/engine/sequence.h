@@ -90,10 +90,10 @@ class Sequence {
   PageCounts pages_needed(uint32_t count) const;
   // Returns how many more pages it will hold when it has `length` tokens.
   PageCounts pages_lacking(uint32_t length) const;
-  // Makes room for `tokens`, and counts them in. The pools must have pages_needed() available. With
-  // states, a place must be free if needs_place(), and lacks_slot() must be false. The caller
-  // computes their keys and values, and the state as the move says. Then it calls finish_step() or
-  // undo_step().
+  // Makes room for `tokens`, and adds them to its tokens. The pools must have pages_needed()
+  // available. With states, a place must be free if needs_place(), and lacks_slot() must be false.
+  // The caller computes their keys and values, and the state as the move says. Then it calls
+  // finish_step() or undo_step().
   StateMove grow(std::span<const int32_t> tokens);
   // Releases the state slot that the step read, if it wrote to another.
   void finish_step();
@@ -127,7 +127,7 @@ class Sequence {
   // new sequence has no tokens.
   std::unique_ptr<Sequence> fork();
 
-  // Takes the pages that the pool keeps of the tokens that follow, and counts those tokens in. This
+  // Takes the pages that the pool keeps of the next tokens, and adds those tokens to its own. This
   // sequence must hold a beginning of `tokens` in whole pages, or nothing yet. With states it takes
   // pages up to the last one that has a state; with windows, up to the last one after which a
   // window is kept. At least one token is left to compute, since only a computed token gives

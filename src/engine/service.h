@@ -47,8 +47,8 @@ class Service {
  public:
   using Load = std::function<std::unique_ptr<Engine>()>;
 
-  // Calls `load` on the service's thread, and returns when that has ended. Throws the errors of
-  // `load`. `tokenizer` may be null: then there is no text. It must outlive the service.
+  // Calls `load` on the service's thread, and returns when that call has ended. Throws the errors
+  // of `load`. `tokenizer` may be null: then there is no text. It must outlive the service.
   Service(const Load& load, const Tokenizer* tokenizer, const ServiceOptions& options);
   // Cancels all requests.
   ~Service();

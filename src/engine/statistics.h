@@ -28,8 +28,8 @@ struct Statistics {
   Counter finished_choices;  // for whatever reason
   Counter cancelled_choices, failed_choices;
   Counter computed_tokens;  // rows computed, including those computed again
-  // Computed tokens that had been computed before: by the text itself before it gave up its pages,
-  // or by other texts that left keys and values there but no state.
+  // Computed tokens that had been computed before: for the same text before it gave up its pages,
+  // or for other texts, which left keys and values at these positions but no state.
   Counter recomputed_tokens;
   Counter cached_tokens;  // not computed, since the prefix cache had them
   Counter cache_hits;     // prompts that found some of their tokens in the prefix cache

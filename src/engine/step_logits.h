@@ -34,7 +34,7 @@ class StepLogits {
   // Returns the parts for the StepView of a new step; rows that were given out are no longer valid.
   std::span<const ShardLogits> begin_step();
 
-  // Returns parts whose row 0 is row `first`.
+  // Returns the parts of all shards, with row `first` as their row 0.
   std::vector<ShardLogits> parts_from(size_t first) const;
   // Calls call(logits, first) for runs of columns [first, first + logits.size()) of row i,
   // ascending, which together are tokens [0, below). Any thread may call it.

@@ -26,7 +26,7 @@ namespace hearth {
 
 class StepTurns {
  public:
-  // A fifth of what a reader sees as a pause, and many times what changing engines costs.
+  // This is a fifth of what a reader sees as a pause, and many times what changing engines costs.
   static constexpr double kTurnSeconds = 0.01;
 
   StepTurns() = default;

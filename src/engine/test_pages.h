@@ -23,7 +23,7 @@ class FakePages {
   void compute(const Sequence& sequence, uint32_t from) {
     for (uint32_t p = from; p < sequence.length(); ++p) slot(sequence, p) = sequence.tokens()[p];
   }
-  // Returns the slots of the positions from this one on.
+  // Returns the tokens in the slots of the positions from `from` on.
   std::vector<int32_t> seen_by(const Sequence& sequence, uint32_t from = 0) {
     std::vector<int32_t> seen;
     for (uint32_t p = from; p < sequence.length(); ++p) seen.push_back(slot(sequence, p));

@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// A question about one row.
+// A token to score by one row of logits, and then its score.
 struct ScoredToken {
   int32_t token;
   uint32_t top;  // how many of the likeliest tokens are wanted

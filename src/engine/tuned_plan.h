@@ -17,8 +17,8 @@ namespace hearth {
 bool leaves_plan_open(const EngineOptions& options);
 
 // Returns the plan that was found, for steps of the rows that `options` have. If they leave
-// decode_rows at the default, the found number is used. Returns none if no plan gains. Throws Error
-// (kUsage) if the text is not a plan of this machine.
+// decode_rows at the default, the found number is used. Returns none if tuning found no plan that
+// gains. Throws Error (kUsage) if the text is not a plan of this machine.
 std::optional<EnginePlan> tuned_plan(const Tuned& tuned, const Machine& machine,
                                      const EngineOptions& options);
 

@@ -29,7 +29,8 @@ class WindowPool : public PageStock {
 
   // Returns the page kept beside this page of the tree; kNoPage if there is none.
   uint32_t find(uint32_t tree_page) const { return beside_[tree_page]; }
-  // Keeps `page`, which a sequence holds, beside `tree_page`. Both must be without a partner.
+  // Keeps `page`, which a sequence holds, beside `tree_page`. Neither page may already have a
+  // partner.
   void keep_beside(uint32_t tree_page, uint32_t page);
   // Drops the page kept beside `tree_page`, if any, when the tree gives that page to another text.
   void leave(uint32_t tree_page);

@@ -166,8 +166,8 @@ TEST_F(RandomWindows, SequencesSeeTheirOwnTokensWhateverIsGivenBack) {
   }
 }
 
-// A hit needs the window's pages. Those at the end of a text are kept, and no others if there is no
-// room.
+// A hit in the prefix cache needs all pages of the window. The window pages at the end of a text
+// are kept, and no others if there is no room.
 TEST_F(Windows, AHitIsWhereAllPagesOfTheWindowAreKept) {
   start(100, 40, 6);
   std::mt19937 random(1);

@@ -2,7 +2,7 @@
 // memory) each client holds, and says who may take more. It knows neither threads nor time.
 //
 // Of all units, `at_once` are in use at the same time, and the others are room to wait in; with
-// at_once 0 all units are such room. A client may hold as many units of this room as it leaves
+// at_once 0 all units are such room. A client may hold as many units of this room as are then still
 // free, and one more: half of the room where no other client asks, a third beside one other client
 // that takes all it may, 1 / (k + 1) as one of k clients. So a part of the room is always free for
 // the next client, and none has to be told to give units back. (This is the dynamic threshold of

@@ -18,7 +18,7 @@ namespace {
 namespace asio = boost::asio;
 
 // Bytes that the kernel buffers beyond those in flight. By default it would buffer megabytes, and
-// it would take many seconds to notice that a client has stopped reading.
+// the server would notice only after many seconds that a client has stopped reading.
 using NotSentBytes = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
 constexpr int kNotSentBytes = 128 << 10;
 // Bytes that a client may still send after the last answer.
@@ -105,8 +105,8 @@ void HttpConnection::pause() {
   });
 }
 
-// Called while reading pauses, when only the socket's state shows that the client left: it closed
-// its side, or answered bytes written since by a reset.
+// Called while reading pauses. Then only the socket's state shows that the client left: it closed
+// its side, or answered bytes that were written since by a reset.
 void HttpConnection::look_at_client() {
   if (phase_ != Phase::kAnswering) return;
   pollfd look{socket_.native_handle(), POLLRDHUP, 0};

@@ -2,15 +2,16 @@
 // in order, all on the reactor's thread. It always waits for bytes, and, if the client is slower
 // than the answer, for the socket to take more. Between requests it has no buffers: it reads into
 // one buffer that all connections share. If memory runs out for it, it ends and the others go on.
-// It uses no coroutines, as Asio cannot even end these without memory.
+// It uses no coroutines, since without memory Asio cannot even end a coroutine.
 //
 // A client that has closed its side of the connection may still read (half-closed), or be gone
 // altogether. TCP does not show which until something is written: a client that is gone answers
 // that by a reset. So if a client closes its side while it waits for an answer, the server soon
 // writes bytes that a reader ignores, and again from time to time: a comment in a stream, else "100
-// Continue", which every HTTP/1.1 client skips (RFC 9110, 15.2). HTTP/1.0 has nothing like it, so
-// there only the answer's own bytes tell. If the client has sent more requests ahead than are read
-// (pipeline_bytes), its close is seen only if the kernel has room for all that it sent.
+// Continue", which every HTTP/1.1 client skips (RFC 9110, 15.2). HTTP/1.0 has no such bytes, so
+// there only writing the answer's own bytes shows whether the client is gone. If the client has
+// sent more requests ahead than are read (pipeline_bytes), its close is seen only if the kernel has
+// room for all that it sent.
 //
 // A client may let bytes of its answer wait for write_seconds in total for each write_bytes that it
 // takes. Time in which nothing waits does not count, and taking a byte now and then does not help.

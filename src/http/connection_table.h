@@ -5,7 +5,7 @@
 // There are at most `most` connections, and at most `max_of_client` of one client. A client at its
 // own limit loses its longest-idle connection to the new one; if it has no idle one, the new one is
 // refused. If all places are taken, the longest-idle connection of all is closed; if none is idle,
-// the new one waits. So clients that send no requests keep nobody out.
+// the new one waits. So clients that send no requests keep no other client out.
 #pragma once
 
 #include <cstddef>
@@ -92,7 +92,7 @@ class ConnectionTable {
 
  private:
   struct Lists {
-    List idle, busy;  // in the order in which they became so
+    List idle, busy;  // in the order in which they became idle or busy
 
     List& of(bool is_idle) { return is_idle ? idle : busy; }
     void move(typename List::iterator at, bool to_idle) {

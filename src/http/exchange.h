@@ -49,18 +49,18 @@ class Exchange {
   // Destroying the Exchange before end() does the same.
   void break_off();
 
-  // Counts `bytes` towards `all_reply_bytes` until the answer is written or the client gone: memory
-  // that the answer takes while it is made. Returns false, and counts nothing, where the budget has
-  // no room; the first 16 KiB always have. Besides, reply() counts its body and send() the bytes
-  // unsent.
+  // Counts `bytes`, the memory that the answer takes while it is made, towards `all_reply_bytes`
+  // until the answer is written or the client is gone. Returns false, and counts nothing, if the
+  // budget has no room; there is always room for an answer's first 16 KiB. reply() also counts its
+  // body, and send() the unsent bytes.
   bool hold(uint64_t bytes);
   // Whether the budget of replies is used up.
   bool replies_full() const;
 
-  // Ends an answer for whose rest there is no memory: the client gets 503 no_memory, or within
-  // events an error event and the end, or, where neither is possible or a body was begun, a cut
-  // connection. The function given to on_gone() is called. Does nothing where the answer is
-  // complete. Needs no memory.
+  // Ends an answer that cannot go on for lack of memory. The client gets 503 no_memory or, within
+  // events, an error event and the end. If neither is possible, or a body was begun, the connection
+  // is cut. The function given to on_gone() is called. Does nothing where the answer is complete.
+  // Needs no memory.
   void fall_short() noexcept;
   // Whether fall_short() ended the answer. The function given to on_gone() uses this to tell why it
   // is called.
@@ -69,9 +69,9 @@ class Exchange {
   // Returns the bytes of events that the client has not taken yet.
   size_t unsent() const;
   // Sets a function that is called once if the client leaves or stalls before it got the whole
-  // answer, or if fall_short() ends the answer; at once where that has happened. The reactor's
-  // thread calls it (after the server's end, the caller's). The function is destroyed once the
-  // answer is written or the client gone, so it may hold this Exchange.
+  // answer, or if fall_short() ends the answer; at once if that has already happened. The reactor's
+  // thread calls it or, after the server's end, the thread that calls on_gone(). The function is
+  // destroyed once the answer is written or the client gone, so it may hold this Exchange.
   void on_gone(std::function<void()> call);
   // Sets a function that the reactor's thread calls each time that unsent() has fallen to 0 after a
   // send().

@@ -1,7 +1,8 @@
 // ExchangeState: an answer under way, shared by its Exchange (any thread) and its connection (the
-// reactor's thread). The sender leaves bytes here and puts the state into the mailbox unless it is
-// there already. The mailbox wakes the reactor once for any number of answers, so many small events
-// become few writes. It is a linked list of the states themselves: adding one needs no memory.
+// reactor's thread). The sending thread leaves bytes here and puts the state into the mailbox,
+// unless the state is there already. The mailbox wakes the reactor once for any number of answers,
+// so many small events become few writes. It is a linked list of the states themselves: adding one
+// needs no memory.
 #pragma once
 
 #include <atomic>

@@ -25,7 +25,7 @@ struct HttpHead {
   bool chunked = false;
   uint64_t content_length = 0;
   bool expects_continue = false;
-  bool keep_alive = true;  // whether the client wants that
+  bool keep_alive = true;  // whether the client wants the connection to stay open
 
   bool has_body() const { return chunked || content_length > 0; }
 };

@@ -19,7 +19,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kReadyAtOnce = 512;
-constexpr long kMaxConnectMs = 10000;  // milliseconds for finding and connecting to the server
+constexpr long kMaxConnectMs = 10000;  // milliseconds for finding the server and connecting to it
 
 void allow_descriptors() {
   rlimit limit{};

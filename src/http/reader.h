@@ -30,8 +30,8 @@ namespace hearth {
 class BodyBudget {
  public:
   explicit BodyBudget(uint64_t bytes) : shares_(bytes) {}
-  // Takes `bytes` more for a body that has `already` so many; false, and nothing taken, where they
-  // are too many.
+  // Takes `bytes` more for a body that has `already` so many; returns false and takes nothing if
+  // they are too many.
   bool take(const std::string& client, uint64_t bytes, uint64_t already);
   void give(const std::string& client, uint64_t bytes);
   bool has_room(const std::string& client, uint64_t bytes, uint64_t already = 0) const;

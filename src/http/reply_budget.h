@@ -1,5 +1,5 @@
-// ReplyBudget: the limit in bytes on all replies under way, of all routes. It counts what replies
-// are made of, and their bytes that wait for clients.
+// ReplyBudget: the limit in bytes on all replies under way, of all routes. It counts the data that
+// replies are made from, and the bytes of replies that wait for clients.
 #pragma once
 
 #include <atomic>
@@ -7,12 +7,12 @@
 
 namespace hearth {
 
-// Any thread may use it.
+// Any thread may use a ReplyBudget.
 class ReplyBudget {
  public:
   explicit ReplyBudget(uint64_t bytes) : bytes_(bytes) {}
 
-  // Takes bytes; false, and nothing taken, where there is no room for them.
+  // Takes bytes; returns false and takes nothing if there is no room for them.
   bool take(uint64_t bytes) {
     uint64_t used = used_;
     do {

@@ -64,14 +64,14 @@ class HttpServer {
   // allow.
   size_t connection_limit() const;
 
-  // Runs the reactor on the calling thread until stop(). An exception, as for lack of memory, ends
-  // the call that threw it and nothing else.
+  // Runs the reactor on the calling thread until stop(). An exception, such as for lack of memory,
+  // ends only the call that threw it.
   void run();
   // Any thread may call these; post() and after() may throw for lack of memory.
   void stop() noexcept;                                    // closes all connections at once
   void drain() noexcept;                                   // connections end with their next answer
   void post(std::function<void()> call);                   // onto the reactor; dropped after stop()
-  void after(double seconds, std::function<void()> call);  // the same, after a time
+  void after(double seconds, std::function<void()> call);  // post() after so many seconds
   size_t connections() const;                              // open ones
   uint64_t reply_bytes() const;                            // of replies under way
   // Returns the number of requests whose head was accepted and whose answer is not yet written.

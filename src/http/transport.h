@@ -16,7 +16,7 @@ struct ReplyEvent {
   enum class Kind : uint8_t {
     kBody,    // `text` is the body's next piece
     kEnd,     // the reply is complete
-    kFailed,  // it never will be: `failure` is the kind, `text` the details
+    kFailed,  // the reply never ends: `failure` is the kind, `text` the details
   };
   uint64_t id = 0;
   double when = 0;

@@ -10,8 +10,8 @@
 namespace hearth {
 namespace {
 
-// KeptBody: the body of a reply that also holds what was chosen for its answer, such as a model. An
-// Answer may end before its body is written.
+// KeptBody: the body of a reply together with an object that was chosen for its answer, such as a
+// model. It keeps that object alive, since an Answer may end before its body is written.
 class KeptBody final : public BodySource {
  public:
   KeptBody(std::unique_ptr<BodySource> body, std::shared_ptr<const void> chosen)
@@ -60,8 +60,8 @@ void Answer::pass_on(const std::shared_ptr<Answer>& next) {
 }
 
 void Answer::guarded(const Step& step) noexcept {
-  // An answer that fell short of memory may have stopped in the midst of a step: no further step
-  // may run.
+  // If memory ran out, the answer may have stopped in the midst of a step, so no further step may
+  // run.
   if (ended_ || exchange_->fell_short()) return;
   try {
     step();
@@ -114,7 +114,7 @@ void Answer::end(Outcome outcome, unsigned status, std::string_view finish) noex
   try {
     log_end(outcome, status, finish);
   } catch (const std::exception&) {
-    // Logging failed; the answer has ended all the same.
+    // Logging failed, but the answer has ended.
   }
 }
 

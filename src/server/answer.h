@@ -1,13 +1,13 @@
-// Answer: the work on a request from its body to its end. This class has what is the same on all
-// routes. The work of one route stands in a class of its own, made of steps that take turns on two
-// threads:
+// Answer: the work on a request from its body to its end. This class does the part of the work that
+// is the same on all routes. Each route has a class derived from it, whose work is a chain of steps
+// on two threads:
 //
 //   begin(), the reactor -> on_worker(...) -> on_reactor(...) -> ...
 //                        -> end() or reply_with(), fail() or leave(): one of these, once
 //
-// A step that throws ends the request with what it threw; where memory runs out, wherever that is,
-// Exchange::fall_short() is called, which ends in leave(). However the answer ends, what it holds
-// is given back, the end is counted and a line logged. All functions run on the reactor's thread
+// If a step throws, the request ends with the error that it threw. If memory runs out at any place,
+// Exchange::fall_short() is called, which leads to leave(). However the answer ends, it gives back
+// its places and objects, counts the end and logs a line. All functions run on the reactor's thread
 // unless they name another one.
 #pragma once
 
@@ -40,8 +40,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
 
   // Ends the answer with this error.
   void fail(const ApiError& error) noexcept;
-  // Holds an object chosen for this answer, such as a model, until the reply is written. Call it
-  // before the answer starts.
+  // Keeps alive an object that was chosen for this answer, such as a model, until the reply is
+  // written. It must be called before the answer starts.
   void keep(std::shared_ptr<const void> chosen) { chosen_ = std::move(chosen); }
   // Returns the client's name, by which places and shares of the server are counted.
   const std::string& client() const { return exchange_->request().client; }
@@ -70,8 +70,8 @@ class Answer : public std::enable_shared_from_this<Answer> {
   // The worker's last step: sends a whole reply whose body is made piece by piece, as it may be
   // large. `fields`: further header fields.
   void reply_with(std::unique_ptr<BodySource> source, Outcome outcome, HttpFields fields = {});
-  // Ends the answer, whose reply was given. `finish` stands in the log as its reason; empty: the
-  // outcome does.
+  // Ends the answer, whose reply was given. The log shows `finish` as the reason of the end or, if
+  // that is empty, the outcome's name.
   void end(Outcome outcome, unsigned status, std::string_view finish) noexcept;
 
   // Runs a step on the reactor's thread after so many seconds.

@@ -20,7 +20,7 @@ void Answers::start(const std::shared_ptr<Answer>& answer) {
 }
 
 void Answers::fail_all(const ApiError& error) {
-  // A copy: each answer that ends leaves the set.
+  // The loop needs a copy, since each answer that ends leaves the set.
   std::vector<std::shared_ptr<Answer>> all(under_way_.begin(), under_way_.end());
   for (const auto& answer : all) answer->fail(error);
 }

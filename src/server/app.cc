@@ -201,7 +201,7 @@ void App::handle(const std::shared_ptr<Exchange>& exchange) {
 
 void App::pin(const std::vector<uint32_t>& pus) {
   if (pus.empty()) return;
-  // An error is ignored: threads that are not pinned are only slower.
+  // An error of pinning is ignored, since threads that are not pinned are only slower.
   server_.post([pus] { set_affinity(0, pus); });
   worker_.post([pus] { set_affinity(0, pus); });
 }
@@ -222,7 +222,7 @@ void App::end_drain(double until) {
   try {
     wait_for_end(until);
   } catch (const std::bad_alloc&) {
-    // Memory ran out even for the timer that waits.
+    // There was no memory for the timer that waits for the answers, so run() ends at once.
     server_.stop();
   }
 }

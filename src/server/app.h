@@ -1,6 +1,6 @@
-// App: the whole server, which takes requests also while its models are still loading. It serves a
-// model for text, one for embeddings, a reranker, or several of these, and a set of models that are
-// loaded when they are asked for (server/model_set.h).
+// App: the whole server, which already takes requests while its models are still loading. It serves
+// a model for text, one for embeddings, a reranker, or several of these, and a set of models that
+// are loaded when they are asked for (server/model_set.h).
 //
 // One thread runs the reactor (run()); it moves bytes and gives out results as they come. A
 // RequestWorker reads bodies, renders templates, makes tokens and large answers. The engine's own
@@ -80,9 +80,9 @@ class App {
 
   // Any thread may call the functions from here on.
   //
-  // serve() sets the models that the options announced, null for any that they did not, and from
-  // then on requests for them are taken. The models outlive run(). The models' queues, and all that
-  // the set has loaded, end before the App is destroyed.
+  // serve() sets the models that the options announced (the others are null), and from then on the
+  // App takes requests for them. The models outlive run(). The models' queues, and all that the set
+  // has loaded, end before the App is destroyed.
   void serve(const ServedModels& models, ModelSet* set = nullptr);
   // Replaces the API keys, from the next request on.
   void take_keys(std::vector<std::string> keys);

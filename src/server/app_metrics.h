@@ -1,5 +1,5 @@
-// AppMetrics: what the server counts about its requests, and how all figures are written for
-// GET /metrics, together with the engine's Statistics. Any thread may count and read.
+// AppMetrics: the counters of the server's requests. GET /metrics shows them together with the
+// engine's Statistics. Any thread may count and read.
 #pragma once
 
 #include <cstddef>

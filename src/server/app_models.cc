@@ -9,7 +9,8 @@
 namespace hearth {
 namespace {
 
-// Returns the value that a query gives a name: "b" for "a=b&c=d" and "a"; "" where it has none.
+// Returns the value of a name in a URL's query: "b" for "a=b&c=d" and "a"; "" if the query lacks
+// the name.
 std::string query_value(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const size_t end = std::min(query.find('&'), query.size());

@@ -84,8 +84,7 @@ class MemberReader {
     --depth_;
     return true;
   }
-  // Called for each value inside the member under way, an array or object: gives an array its one
-  // null.
+  // Called for each value inside the array or object under way: gives an array its one null.
   void fill() {
     json::value& member = members_[name_];
     if (member.is_array() && member.get_array().empty()) member.get_array().push_back(nullptr);
@@ -107,7 +106,7 @@ json::object read_members(std::string_view body, uint32_t depth) {
   const std::string_view text = without_byte_order_mark(body);
   const size_t read = parser.write_some(false, text.data(), text.size(), error);
   const bool good = !error && read == text.size() && parser.handler().good();
-  // Only read_object() has sentences for errors, so it reads a faulty body again and throws.
+  // Only read_object() has sentences for errors, so it reads a faulty body once more, and throws.
   return good ? parser.handler().take() : read_object(body, depth);
 }
 

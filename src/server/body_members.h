@@ -1,5 +1,5 @@
-// Reads the members of a body's JSON object in one pass, without what lies inside them: for callers
-// that need one field before the route's reader reads the whole body.
+// Reads the members of a body's JSON object in one pass, without the contents of arrays and
+// objects, for callers that need one field before the route's reader reads the whole body.
 #pragma once
 
 #include <boost/json/object.hpp>

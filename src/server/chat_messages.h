@@ -28,8 +28,8 @@ boost::json::array read_messages(const boost::json::object& body, size_t most);
 void read_generation_prompt(const boost::json::value& field, const std::string& name,
                             boost::json::object* kwargs);
 // Reads the field continue_final_message and returns it; call it after read_generation_prompt().
-// True sets add_generation_prompt to false in `kwargs`. Throws RequestError where that was asked to
-// be true.
+// True sets add_generation_prompt to false in `kwargs`. Throws RequestError if the request sets
+// that to true.
 bool read_continue_final(const boost::json::value& field, const std::string& name,
                          boost::json::object* kwargs);
 // Cuts off the text that a template wrote after the last message's content, so that generation

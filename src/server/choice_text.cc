@@ -132,7 +132,7 @@ std::string ChoiceText::add_entry(TokenEntry entry, std::string_view bytes) {
 
 // Adds a byte; `first` is its token's entry if it is the token's first byte. A token's text begins
 // at the character that its first byte belongs to. If that byte breaks off an incomplete character,
-// that one becomes U+FFFD, and the token begins after it.
+// that character becomes U+FFFD, and the token begins after it.
 std::string ChoiceText::push(char byte, Waiting* first) {
   size_t held = utf8_.held();
   std::string text = utf8_.push({&byte, 1});

@@ -136,7 +136,7 @@ class ChoiceText final : public ChoiceReader {
   Utf8Stream utf8_;
   size_t bytes_ = 0;
   uint64_t points_ = 0;
-  size_t given_ = 0;  // bytes of text in the parts returned so far
+  size_t given_ = 0;  // bytes of text in all parts returned so far
   std::deque<Waiting> waiting_;
 };
 

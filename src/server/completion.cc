@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// Bytes unsent to a client from which on it gets no more results; its sequences then wait.
+// A client with so many unsent bytes gets no more results until it reads; its sequences then wait.
 constexpr size_t kMaxUnsentBytes = 256 << 10;
 // The limit of unsent bytes while the server's memory for replies is full.
 constexpr size_t kMinUnsentBytes = 16 << 10;
@@ -246,7 +246,7 @@ void Completion::submit() {
   });
   uint64_t kept = 0;
   for (const Part& part : parts_) kept += part.echo.size() * call_.request.choices;
-  // The prompt's scores wait in the engine's results while a stream's client does not read.
+  // All of the prompts' scores may be in memory at once, if the stream's client does not read.
   if (call_.stream && call_.request.prompt_logprobs) {
     using Likely = decltype(TokenScore::top)::value_type;
     const uint64_t each = sizeof(TokenScore) + sizeof(Likely) * call_.request.top_logprobs;
@@ -317,7 +317,7 @@ void Completion::begin_events() {
   if (!events.empty()) exchange().send(std::move(events));
 }
 
-// The client has read all that was unsent.
+// Called once the client has read all unsent bytes: goes on with taking results.
 void Completion::go_on() {
   stalled_since_.reset();
   guarded([this] { take_results(); });
@@ -385,8 +385,8 @@ Completion::Choices Completion::choices_of(const Result& result) const {
   return {first + result.choice, first + result.choice + 1};
 }
 
-// Hands a result to one choice and adds its part to `events` or the whole reply. Returns false
-// where the replies' memory was full, and the answer has ended.
+// Hands a result to one choice and adds its part to `events` or the whole reply. Returns false if
+// the memory for replies was full; the answer has then ended.
 bool Completion::give(uint32_t choice, const Result& result, std::string* events) {
   ChoicePart part = choices_[choice]->take(result);
   if (part.finish) note_choice(*choices_[choice], result);
@@ -480,7 +480,7 @@ void Completion::forget() noexcept {
 }
 
 void Completion::note(LogEntry* entry) const {
-  if (submitted_seconds_ > 0) {  // else the worker may still use the members below
+  if (submitted_seconds_ > 0) {  // if 0, the worker may still use these members
     Usage sums = usage();
     entry->prompt_tokens = sums.prompt_tokens;
     entry->cached_tokens = sums.cached_tokens;

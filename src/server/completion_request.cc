@@ -223,7 +223,8 @@ void read_prompt(const value& field, const std::string& name, Reading& reading) 
   reading.call.prompts = prompt_fields(field, name, reading.limits.prompts, reading.vocabulary);
 }
 
-// Reads tools, after `chat_template_kwargs`. The next two readers also run after that field.
+// Reads tools, after `chat_template_kwargs`. The next two readers also run after
+// chat_template_kwargs.
 void read_tool_list(const value& field, const std::string& name, Reading& reading) {
   read_tools(field, name, reading.limits.tools, &reading.call.turn, &reading.call.template_kwargs);
 }

@@ -41,9 +41,9 @@ class Completions {
   friend class Completion;
 
   // Checks whether a client may take places for `texts` more texts, and ends slow streams to make
-  // room. Returns nothing if it may, else the error.
+  // room. Returns an error if the client may not.
   std::optional<ApiError> find_room(const std::string& client, uint32_t texts);
-  // Takes places for `texts` texts. Returns nothing if it could, else the error.
+  // Takes places for `texts` texts. Returns an error if there are too few.
   std::optional<ApiError> take_places(Completion& completion, uint32_t texts);
   void give_back(Completion& completion) noexcept;
   ApiError queue_full(const std::string& client) const;

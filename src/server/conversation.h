@@ -18,8 +18,9 @@ void check_turns(const ServedModel& model, const CompletionCall& call);
 // them. Throws RequestError that names the chat's field, and the template's own errors.
 RenderedChat render_conversation(const ServedModel& model, CompletionCall* call, Pace* pace);
 
-// Returns the end of a prompt, from which the turn's grammar tells what of the turn is already
-// begun: text of the template alone, and with `continued` the message that goes on.
+// Returns the end of a prompt, from which the turn's grammar sees how much of the turn has begun.
+// It holds only text that the template wrote or, with `continued`, also the message that generation
+// continues.
 std::string prompt_tail(const RenderedChat& chat, bool continued);
 
 }  // namespace hearth

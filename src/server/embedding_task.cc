@@ -16,7 +16,8 @@
 namespace hearth {
 namespace {
 
-// VectorsBody: the vectors and then the usage; each vector's memory is freed when it was written.
+// VectorsBody: writes the vectors and then the usage. Each vector's memory is freed once it was
+// written.
 class VectorsBody : public BodySource {
  public:
   VectorsBody(std::string_view model, const EmbeddingCall& call, std::vector<EmbedVector> vectors,

@@ -66,7 +66,7 @@ size_t Guard::number_of(std::string_view key) const {
   return number;
 }
 
-// Looks at all of the request's keys: clients may send one for another server beside the right one.
+// Looks at all of the request's keys: clients may send another server's key besides the right one.
 size_t Guard::number_of_key(const HttpRequest& request) const {
   constexpr std::string_view kBearer = "bearer ";
   size_t number = 0;

@@ -57,8 +57,8 @@ std::shared_ptr<const Matcher> compile(const OutputShape& shape,
   }
 }
 
-// The field to blame for an error in compiling a turn, told by the message's first words: a tool's
-// schema, or the answer's shape.
+// The field that is at fault if a turn cannot be compiled: a tool's schema or the answer's shape.
+// The first words of the error's message tell which.
 struct Fault {
   std::string_view param, code;
 };
@@ -103,7 +103,7 @@ std::shared_ptr<const Matcher> Languages::find(const OutputShape& shape,
                                                const Tokenizer& tokenizer) {
   const std::string key = key_of(shape);
   if (Entry entry = kept(key); entry.begin) return entry.begin;
-  // No lock is held meanwhile, so two requests may compile the same grammar.
+  // No lock is held while this compiles, so two requests may compile the same grammar.
   std::shared_ptr<const Matcher> begin = compile(shape, vocabulary(tokenizer));
   keep({key, begin, nullptr});
   return begin;

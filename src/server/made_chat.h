@@ -10,8 +10,7 @@
 
 namespace hearth {
 
-// Translates an error's field to its name in the client's body, also in the message where that
-// begins with it.
+// Replaces an error's field by its name in the client's body, also at the beginning of the message.
 template <typename Names>
 ApiError with_own_names(const Names& names, ApiError error) {
   if (!error.param) return error;
@@ -21,9 +20,9 @@ ApiError with_own_names(const Names& names, ApiError error) {
 }
 
 // Reads the translated ("made") body with `read()`, which returns a CompletionCall.
-// `names.translated()` gives the name in the client's body for a text that begins with a field's
-// name in the made body, or for an error about one. RequestErrors, and later errors about tools and
-// the text's shape, use the client's names.
+// `names.translated()` takes a text that begins with a field's name in the made body, or an error
+// about such a field, and puts the client's name in its place. RequestErrors, and later errors
+// about tools and the text's shape, use the client's names.
 template <typename Names, typename Read>
 CompletionCall read_made(const Names& names, const Read& read) {
   try {

@@ -193,7 +193,8 @@ class HistoryMaking {
   }
 
  private:
-  // Adds a user's message: tool results first, then its text unless there is none beside results.
+  // Adds a user's message: tool results first, then its text. An empty text beside results is left
+  // out.
   void add_user(Said said, size_t number) {
     const bool nothing = said.text.empty() && !said.results.empty();
     for (auto& [id, text] : std::exchange(said.results, {})) {

@@ -244,8 +244,8 @@ void ModelSet::give_back(SetEntry& entry, bool uses) noexcept {
     --entry.leases;
     if (uses) entry.used_seconds = steady_seconds();
     if (entry.leases > 0) return;
-    // Poke with the lock still held: without leases the set may be destroyed as soon as it is
-    // released.
+    // This comes before the lock is released: without leases another thread may then destroy the
+    // set.
     poke();
   }
 }

@@ -74,7 +74,7 @@ struct OfferedModel {
   ModelFacts facts = {};
   std::string made_of = {};  // all options; a different text means to load the model anew
   std::function<std::string()> stamp =
-      {};  // the text differs once its files changed; empty: no file
+      {};  // returns a text that changes with the model's files; empty: no file
   // Opens the model: reads its header and metadata. Throws Error where it cannot be loaded.
   std::function<std::unique_ptr<HeldModel>()> open = {};
 };
@@ -137,7 +137,8 @@ class ModelSet {
   // Replaces the models on offer. Models that are no longer offered, or have other options, are
   // unloaded once they are idle.
   void offer(std::vector<OfferedModel> models);
-  // Starts the keeper; returns once each named model is loaded or has failed. A failure is logged.
+  // Starts the keeper, and returns once each named model is loaded or has failed. A failure is
+  // logged.
   void start();
   // Unloads all models and drops all waiting requests. Nothing is loaded afterwards.
   void end() noexcept;

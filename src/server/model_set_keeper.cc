@@ -299,7 +299,8 @@ void ModelSet::fill(SetEntry& entry, uint64_t room, Lock& lock) {
   for (const auto& other : entries_) other->leaving = false;
   note_turns(entry);
   log(fmt::format("{} is loaded: {}, in {:.1f} s", name, bytes_text(entry.bytes), entry.load_took));
-  // Grants the model to all that waited, even if other models were asked for meanwhile.
+  // Grants the model to all requests that waited for it, even if other models were asked for during
+  // the load.
   grant(entry);
 }
 

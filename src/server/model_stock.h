@@ -12,9 +12,9 @@ class ModelStock {
  public:
   virtual ~ModelStock() = default;
 
-  // Fetches a model from a hub, which is served from then on. Blocks until it is done; one thread
-  // at a time may call it. Returns false where `stop` was set before; the data fetched is kept.
-  // Throws Error.
+  // Fetches a model from a hub; clients may use the model from then on. Blocks until the model is
+  // there; one thread at a time may call this. Returns false if `stop` was set before that; the
+  // data fetched so far is kept. Throws Error.
   virtual bool pull(const std::string& name, const std::atomic<bool>& stop,
                     const PullListener& listener) = 0;
   // Removes a model from the disk; it is no longer served. Throws Error, or RequestError where

@@ -35,8 +35,7 @@ void write_calls(Json& json, std::span<const CallPart> calls) {
   json.end_array();
 }
 
-// Writes a chat's `message`, or for /api/generate the text and the reasoning as members of their
-// own.
+// Writes a chat's `message` or, for /api/generate, a member for the text and one for the reasoning.
 void write_said(Json& json, const OllamaReplyHead& head, const ChoicePart& part) {
   const bool chat = head.route == OllamaRoute::kChat;
   if (chat) json.key("message").object().key("role").text("assistant");

@@ -30,7 +30,7 @@ struct OllamaReplyHead {
   OllamaRoute route = OllamaRoute::kChat;
   std::string model = {};  // the name that the client used
   OllamaAsked asked = OllamaAsked::kText;
-  bool logprobs = false;  // the client wants them
+  bool logprobs = false;  // the client asked for log-probabilities
   bool calls = false;     // the client gave tools
 };
 

@@ -119,8 +119,8 @@ void QueuedAnswer::take(size_t index, EmbedOutcome outcome) noexcept {
   } else {
     vectors_[index] = std::move(outcome.vector);
   }
-  // The last result settles the request, and so does its first error, which does not wait for the
-  // others.
+  // The request is settled by its last result, or already by the first error: other results are
+  // then not waited for.
   if (left_.fetch_sub(1) != 1 && !first) return;
   try {
     on_reactor([this] { settle(); });

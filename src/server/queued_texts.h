@@ -27,8 +27,9 @@ class QueuedTexts {
   QueueMetrics& metrics() { return metrics_; }
   const QueueMetrics& metrics() const { return metrics_; }
 
-  // Takes `bytes` more for a client's request, which holds `already` bytes. Returns nothing if it
-  // could, else the error. A client's only request is never refused for its share.
+  // Takes `bytes` more for a client's request, which holds `already` bytes. Returns an error if the
+  // limit or the client's share forbids that. A client's only request is never refused for its
+  // share.
   std::optional<ApiError> take_bytes(const std::string& client, uint64_t bytes, uint64_t already);
   void give_back(const std::string& client, uint64_t bytes) { memory_.give_back(client, bytes); }
 

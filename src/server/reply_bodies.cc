@@ -25,8 +25,9 @@ void write_token(Json& json, std::string_view bytes, double logprob) {
   json.end_array();
 }
 
-// Writes top_logprobs. Tokens that are parts of characters may look alike as text: of those with
-// one name only the likeliest is written, but the chosen token always.
+// Writes top_logprobs. Tokens that are parts of characters may look alike as text. Of tokens that
+// look alike only the likeliest is written. The chosen token is added if none that looks like it
+// was written.
 void write_top(Json& json, const TokenEntry& entry) {
   std::set<std::string> seen;
   auto write = [&](std::string_view bytes, double logprob) {

@@ -25,7 +25,7 @@ struct ReplyHead {
   int64_t created = 0;  // seconds since 1970
   std::string model;
   std::string fingerprint;
-  bool logprobs = false;       // the client wants them
+  bool logprobs = false;       // the client asked for log-probabilities
   bool include_usage = false;  // a stream ends with a usage chunk; others have null
   bool timings = false;        // in the whole body or the stream's last chunk
 };
@@ -85,7 +85,7 @@ class CompletionBody : public BodySource {
 //
 // first_event() begins each choice, with the role in a chat, else empty. part_events() has
 // reasoning, text and each part of a call in events of their own, in this order, and a call's name
-// before its arguments. A finish has an event of its own; one without a reason has none, and
+// before its arguments. A finish has an event of its own; a finish without a reason has none, and
 // streamed_error() follows.
 std::string first_event(const ReplyHead& head, uint32_t choice);
 std::string part_events(const ReplyHead& head, const ChoicePart& part);

@@ -96,7 +96,8 @@ TEST_F(ReplyBodies, ChatLogprobs) {
 
 TEST_F(ReplyBodies, TextLogprobs) {
   text_.logprobs = true;
-  // Two tokens that both look like U+FFFD are one entry; the chosen token is always there.
+  // Two tokens that both look like U+FFFD are one entry; there is always an entry for the chosen
+  // token's text.
   TokenEntry other{"b", -3, {{"\xE2", -1}, {"\xE3", -2}}, 5};
   std::vector<ChoicePart> choices = {{0, "ab", {entry_, other}, Finish::kLength}};
   json::value body = checked(completion_body(text_, choices, {}), "Completion");

@@ -101,7 +101,7 @@ bool RequestWorker::start_thread() {
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::exception&) {
-    // The task waits for a running thread, as there is no new one.
+    // No thread could be started, so the task waits for a running one.
     return false;
   }
   ++running_;

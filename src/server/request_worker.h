@@ -12,8 +12,8 @@
 // with bodies of kLargeBody or more wait while kMaxLargeTasks of them have begun, whoever sent
 // them; smaller ones pass them.
 //
-// A pause throws RequestError (503 `draining`) to end its task: when the worker ends, or when
-// nobody waits for the task any more.
+// A pause throws RequestError (503 `draining`) to end its task, if the worker ends or no client
+// waits for the task any more.
 #pragma once
 
 #include <atomic>
@@ -48,8 +48,8 @@ class RequestWorker {
   // the task throws, or null. `body_bytes`: the size of the body that the task reads.
   void post(std::function<void()> task, std::shared_ptr<Exchange> about = nullptr,
             uint64_t body_bytes = 0);
-  // Returns the Pace of the task under way, to be called within it. `ended` turns true when nobody
-  // waits for the task; it and the worker outlive the pace.
+  // Returns the Pace of the task under way, to be called within it. `ended` turns true when no
+  // client waits for the task any more; it and the worker outlive the pace.
   Pace pace(const std::atomic<bool>& ended);
   // Drops the tasks that have not begun, and ends the others at their next pause. Returns false if
   // one has not ended within so many seconds.
@@ -72,7 +72,7 @@ class RequestWorker {
   void work();
   void run(Task task) noexcept;
   void give_turn();
-  // Gives up the turn. The thread that has it calls this with the mutex held.
+  // Passes the turn on. The thread that has the turn calls this with the mutex held.
   void pass_on();
   // Returns the queue with the task to begin next; null where none may begin. The caller holds the
   // mutex.
@@ -82,10 +82,10 @@ class RequestWorker {
   const OnTrouble on_trouble_;
   std::mutex mutex_;
   std::condition_variable changed_;  // wakes threads without a task, and end()
-  std::deque<Task> small_, large_;   // in the order of tickets, as is the next
+  std::deque<Task> small_, large_;   // in the order of tickets, as is `paused_`
   std::vector<Paused*> paused_;
   uint64_t next_ticket_ = 0;
-  bool free_ = true;  // no task has the turn: a thread without one takes it
+  bool free_ = true;  // no task has the turn: a thread without a task takes it
   bool stopping_ = false;
   size_t large_begun_ = 0;
   size_t idle_ = 0;     // threads without a task

@@ -144,9 +144,9 @@ void MessagesOfItems::add_message(const object& item, const std::string& name) {
   turn_.text = true;
 }
 
-// Returns an item's reasoning: its content, else what this server carried in encrypted_content,
-// else its summary. This server's items have the same text in all three; another server's may only
-// have a summary.
+// Returns an item's reasoning: its content, else the text that this server wrote in
+// encrypted_content, else its summary. This server's items have the same text in all three; another
+// server's may only have a summary.
 std::string reasoning_text(const object& item, const std::string& name) {
   std::string text = entries_text(item, "content", name);
   if (!text.empty()) return text;

@@ -170,7 +170,7 @@ std::string_view ResponsesReply::status() const {
   return finish_reason(*finish_) == "stop" ? "completed" : "incomplete";
 }
 
-// Ends the last item. If the model generated nothing, an empty message is the one item.
+// Ends the last item. If the model generated nothing, the only item is an empty message.
 std::string ResponsesReply::finish(Finish finish) {
   finish_ = finish;
   std::string events;

@@ -5,7 +5,8 @@
 // response.in_progress; response.prompt_progress if asked for; for each item
 // response.output_item.added, its part's beginning, its deltas, its whole text, and
 // response.output_item.done; last response.completed, response.incomplete, or error and
-// response.failed. If a summary is asked for, reasoning is sent twice, as text and as summary.
+// response.failed. If the client asked for a summary, reasoning is sent twice, as text and as
+// summary.
 //
 // Items are reasoning, messages and calls, in the order in which the model generates them. An
 // item's id never changes, and the last response has all items of the stream.

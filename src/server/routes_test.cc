@@ -44,7 +44,7 @@ TEST(Routes, TakeTheirMethodAndHead) {
   EXPECT_FALSE(takes(*find_route("/tokenize"), "HEAD"));
 }
 
-// Only these routes need no key: others would show strangers what clients asked.
+// Only these routes need no key: other routes would show strangers what clients asked.
 TEST(Routes, PageAndHealthAloneNeedNoKey) {
   for (const Route& route : routes()) {
     constexpr std::string_view kHarmless[] = {"/health", "/live", "/", "/page/"};

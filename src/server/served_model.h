@@ -30,8 +30,8 @@ struct ServedModel {
   // The format of the model's turns, which outlives this; null: none was found, and a chat's text
   // is all content.
   const TurnFormat* turns = nullptr;
-  // The reason why tools cannot be called, as a verb of the chat template: "shows no calls"; empty
-  // where they can.
+  // The reason why tools cannot be called, in words that follow "the chat template": "shows no
+  // calls". Empty: they can.
   std::string turns_problem = {};
   ModelFacts facts = {};
   // Grammars compiled for this model's tokens. The worker's threads alone use it.

@@ -44,8 +44,8 @@ struct SetEntry {
   std::string failure;
   double failed_seconds = -1e9;
 
-  bool unload = false;   // a client asked for it
-  bool changed = false;  // its file or its options did
+  bool unload = false;   // a client asked to unload it
+  bool changed = false;  // its file or its options changed
   bool gone = false;     // no longer on offer
   bool leaving = false;  // takes no new requests: others need its room
 

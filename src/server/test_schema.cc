@@ -76,7 +76,7 @@ class Checker {
       return value.is_object() ? count(word, rule, value.get_object().size(), at) : "";
     }
     if (word == "items") return value.is_array() ? items(rule, value.get_array(), at) : "";
-    // Used for names of biases alone, whose readers have tests of their own.
+    // Only the names of biases have this keyword, and the tests of their reader check them.
     if (word == "propertyNames") return "";
     if (!value.is_object()) return "";
     return check_object(word, rule, schema, value.get_object(), at);

@@ -32,7 +32,7 @@ class TextApi {
 
   // Translates an error that names fields of a chat into the names of the client's body.
   virtual ApiError named(ApiError error) const { return error; }
-  // Whether a request for the model `asked` means this server's model `own`.
+  // Returns whether a request for the model `asked` means this server's model `own`.
   virtual bool names(std::string_view asked, std::string_view own) const { return asked == own; }
   // Returns the body's members that were left out ("tools[3]: web_search; ..."); empty: none.
   virtual std::string ignored() const { return {}; }

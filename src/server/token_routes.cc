@@ -63,7 +63,7 @@ std::unique_ptr<BodySource> detokenize(Exchange& exchange, const Tokenizer& toke
     hold(exchange, ids.size() * sizeof(int32_t));
     return std::make_unique<DecodedBody>(tokenizer, std::move(ids));
   }
-  // This text is made as a whole, so its memory is taken first.
+  // This text is made as a whole, so its memory is taken from the budget first.
   uint64_t bytes = 0;
   for (int32_t id : ids) bytes += tokenizer.token_text(id).size();
   hold(exchange, bytes);

@@ -98,9 +98,9 @@ void TurnChoice::add_arguments(const TurnEvent& event, ChoicePart* part) {
   part->calls.back().arguments += event.text;
 }
 
-// Moves past `text` in the tokens' text, and adds the entries of the tokens that have a byte of it
-// to `entries`; if that is null, drops them. After a seam the text is searched for from the end of
-// the tokens' text.
+// Moves past `text` in the tokens' text, and adds the entries of the tokens that have a byte of
+// `text` to `entries`; if `entries` is null, drops those entries. After a seam the text is searched
+// for from the end of the tokens' text.
 void TurnChoice::pass(std::string_view text, std::vector<TokenEntry>* entries) {
   if (text.empty()) return;
   size_t at = 0;

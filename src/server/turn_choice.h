@@ -1,8 +1,8 @@
 // TurnChoice turns the engine's results of one choice of a chat into the parts that a client gets:
 // reasoning, content, tool calls, and the log-probabilities of the content's tokens.
 //
-// Stop strings end the content. The engine looks for them in content alone, too
-// (Request::stop_tags).
+// A stop string ends the turn only if it is in the content. The engine, too, looks for stop strings
+// only there (Request::stop_tags).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The fields of requests that would change the answer and are not built, from OpenAI's API and from
 // what vLLM, llama.cpp, ollama and text-generation-inference document. They are refused by name, so
 // that no client takes an answer for one that respects them; values without effect are accepted.
-// Fields that only tune one of these (mirostat_tau, dry_base, ...) are ignored.
+// Fields that only tune an unbuilt feature (mirostat_tau, dry_base, ...) are ignored.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -148,7 +148,8 @@ function send(text) {
   ask();
 }
 
-// Another answer becomes a branch. An answer without content is dropped.
+// Asks for another answer to the same message, as a branch beside `turn`. A `turn` without content
+// is dropped.
 function retry(turn) {
   const {chat} = log;
   if (chat.answer) return;

@@ -129,9 +129,9 @@ export class TurnView {
                                         : [note, tellFigures(figures)].filter(Boolean).join(" · ");
   }
 
-  // Paints the turn. busy: its answer is under way. idle: no answer of the conversation is. last:
-  // it is the conversation's last turn. branches: the turns with the same parent, itself among
-  // them.
+  // Paints the turn. busy: its answer is under way. idle: no answer of the conversation is under
+  // way. last: it is the conversation's last turn. branches: the turns with the same parent, itself
+  // among them.
   paint({busy, idle, last, branches}) {
     this.busy = busy;
     this.node.classList.toggle("busy", busy);
