@@ -14,7 +14,7 @@
 namespace hearth {
 
 struct PoolsOptions {
-  std::string name = "cpu";  // of the pools: NAME, or NAME0, NAME1, ... where there are several
+  std::string name = "cpu";  // one pool is called NAME, several NAME0, NAME1, ...
   PlacementOptions where;
   // Whether each node gets a pool or one pool gets all nodes. none: if the threads sit on several
   // nodes, pools of both kinds are made and measured.

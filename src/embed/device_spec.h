@@ -43,7 +43,7 @@ struct GpuSpec {
 };
 
 struct DeviceSpec {
-  std::string text;  // as given
+  std::string text;  // the spec as the user gave it
   std::string name;  // "cpu", "gpu:NAME", "host:port", "sim" or what `name=` says
   DeviceKind kind = DeviceKind::kCpu;
   std::variant<PoolSpec, GpuSpec, EndpointOptions, SimOptions> what;

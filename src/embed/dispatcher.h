@@ -46,7 +46,7 @@ enum class Admission : uint8_t { kDepth, kDeadline };
 struct QueueOptions {
   std::string name;
   DeviceKind kind = DeviceKind::kCpu;
-  LatencyLine line;                                       // of tokens
+  LatencyLine line;                                       // seconds by the number of tokens
   uint64_t slots = 0;                                     // tokens; 0: no queue
   uint64_t batch = std::numeric_limits<uint64_t>::max();  // most tokens of a batch
 };
@@ -80,8 +80,8 @@ struct DispatchQuery {
 
 struct DispatchResult {
   Admitted admitted = Admitted::kBusy;
-  size_t device = 0;       // of kAccepted
-  double retry_after = 0;  // seconds, of kBusy
+  size_t device = 0;       // the device that accepted the query, if one did
+  double retry_after = 0;  // if kBusy: seconds until an offer may succeed
 };
 
 // The state of one device; counters are of queries.
@@ -94,7 +94,7 @@ struct DeviceStatistics {
   uint64_t waiting = 0, running = 0;   // now
   uint64_t done = 0, late = 0;         // late ones are also counted in `done`
   uint64_t batches = 0, failures = 0;  // failures of the device
-  double busy_seconds = 0;             // in which it ran
+  double busy_seconds = 0;             // seconds in which batches ran
 };
 
 // Throws std::bad_alloc if memory is short; a device's batches and waiting queries are then
@@ -177,13 +177,14 @@ class Dispatcher {
     std::deque<Waiting> waiting;
     std::vector<Waiting> running;
     Outlook outlook;
-    double gather_until = 0;             // last moment to begin the gathered batch
-    uint64_t held = 0;                   // tokens of `waiting` and `running`
-    double started = 0, predicted = 0;   // when the running batch began; its predicted seconds
-    double mean = 1, variance = 0;       // of batches' times divided by the line's
-    uint64_t seen = 0;                   // batches that mean and variance count
-    double relaxed_at = 0;               // when relax() last changed mean and variance
-    double probe_at = 0, probe_gap = 0;  // of a device that is down
+    double gather_until = 0;            // last moment to begin the gathered batch
+    uint64_t held = 0;                  // tokens of `waiting` and `running`
+    double started = 0, predicted = 0;  // when the running batch began; its predicted seconds
+    double mean = 1, variance = 0;      // of batches' times as multiples of the line's
+    uint64_t seen = 0;                  // batches that mean and variance count
+    double relaxed_at = 0;              // when relax() last changed mean and variance
+    // If down: when it is probed, and how long that is after the last failure.
+    double probe_at = 0, probe_gap = 0;
     uint64_t done = 0, late = 0, batches = 0, failures = 0;
     double busy_seconds = 0;
 

@@ -45,9 +45,9 @@ struct Candidate {
   std::unique_ptr<EmbedDevice> device;  // null: not made, or could not be
   DeviceReport report;
   std::string trouble;
-  std::shared_ptr<Accelerator> accelerator = nullptr;  // of a GPU, once it is open
+  std::shared_ptr<Accelerator> accelerator = nullptr;  // the GPU, once it is open
   uint64_t batch = kEndpointBatch, slots = 0;
-  uint64_t context = kMaxContext;  // of one text
+  uint64_t context = kMaxContext;  // the most tokens of one text
 
   bool pool() const { return std::holds_alternative<PoolSpec>(spec.what); }
   const GpuSpec* gpu() const { return std::get_if<GpuSpec>(&spec.what); }

@@ -32,7 +32,7 @@ struct SetupOptions {
   double slo = std::numeric_limits<double>::infinity();  // seconds
   PoolsOptions pools;                                    // for a `cpu` spec without settings
   const ModelSpec* spec = nullptr;                       // the spec of the pools' and GPUs' model
-  Isa isa = Isa::kReference;                             // of pools' kernels
+  Isa isa = Isa::kReference;                             // the ISA level of pools' kernels
   // Cores that pools leave to the host's part of the work of this machine's accelerators, if there
   // are some and the user did not place the pool; none: a quarter (section IV-D).
   std::optional<uint32_t> host_cores = {};
@@ -54,7 +54,7 @@ struct DeviceReport {
   // kProbeTokens tokens that can be answered together within the objective.
   LatencyLine line;
   uint64_t depth = 0;
-  std::vector<uint32_t> pus;  // of a pool's threads, rising
+  std::vector<uint32_t> pus;  // the PUs of a pool's threads, rising
   uint32_t host_cores = 0;    // cores that a pool leaves to accelerators
   std::string bits;           // how a GPU's vectors differ from the cores' in the last bits
 };
@@ -63,7 +63,7 @@ struct EmbedSetup {
   std::vector<DeviceReport> reports;
   std::vector<DeviceQueue> queues;
   bool texts = false;         // queries need their text: there is an endpoint
-  std::vector<uint32_t> pus;  // that pools work on
+  std::vector<uint32_t> pus;  // the PUs that pools work on
   uint32_t context = 0;       // least context of pools and GPUs; 0: there are none
 };
 

@@ -18,8 +18,8 @@ EmbedSetup set_up(const SetupOptions& options) {
                         text_query, clock);
 }
 
-// Before the first pool is made, its maker gets the options of all pools' engines, since it may
-// decide something for all of them at once.
+// The maker of pools gets the options of all pools' engines before it makes the first pool, since
+// it may decide something for all of them at once.
 TEST(EmbedSetup, AnnouncesEnginesOfAllPoolsFirst) {
   struct NoMore {};
   SetupOptions options;
@@ -87,7 +87,7 @@ TEST(EmbedSetup, MeasuresADeviceByItsClock) {
   EXPECT_GE(setup.queues[0].slots, setup.reports[0].depth * kProbeTokens);
 }
 
-// For one text the mean of the measured times is above the objective. The line, which weighs short
+// The mean of the times measured for one text is above the objective. The line, which weighs short
 // times most, gives a time below it. Neither device gets a depth.
 TEST(EmbedSetup, LeavesOutDevicesWithoutADepth) {
   SimOptions sim = sim_of(0, 1, 0.9, 3);

@@ -97,7 +97,7 @@ class Embedder::Batch {
   size_t aim_;                 // tokens of a step
   size_t next_ = 0;            // the first text that has not begun
   std::deque<OpenText> open_;  // texts in this step; at most one between steps
-  PageCounts pages_;           // that this step takes
+  PageCounts pages_;           // the pages that this step takes
 };
 
 // Sets how many tokens of the text this step computes. Returns false if there is no room for any

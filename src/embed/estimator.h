@@ -15,7 +15,7 @@ namespace hearth {
 struct EstimateOptions {
   double slo = 1;              // seconds
   uint32_t concurrencies = 6;  // sizes of batches that are measured, at most
-  uint32_t repetitions = 3;    // of each
+  uint32_t repetitions = 3;    // measurements of each size
   uint32_t most = 1024;        // queries of a batch
 };
 
@@ -51,8 +51,8 @@ class DepthTuner {
 
  private:
   std::vector<Device> devices_;
-  // By device: the depths of the next round, the greatest depths that were in time, and the
-  // greatest depths to try.
+  // Each device's depth in the next round, the greatest depth that was in time, and the greatest to
+  // try.
   std::vector<uint64_t> depths_, held_, most_;
   double slo_;
   bool done_ = false;

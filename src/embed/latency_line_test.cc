@@ -18,7 +18,7 @@ TEST(LatencyLine, FitsWhatLiesOnALine) {
 }
 
 TEST(LatencyLine, HasNoNegativeParts) {
-  // Without the bound beta >= 0 the best line would be t = x - 1.
+  // The best line would be t = x - 1 if beta might be negative.
   std::vector<LatencySample> steep = {{2, 1}, {4, 3}};
   LatencyLine line = fit_latency(steep);
   EXPECT_EQ(line.beta, 0);

@@ -23,7 +23,7 @@ namespace hearth {
 // A query, prepared once for all of its pairs.
 struct PairQuery {
   std::vector<int32_t> ids = {};  // for an encoder: the tokens before a document's
-  // For a decoder: the text before the document, and the place of the query in it. It is not kept
+  // The text before the document, for a decoder, and the place of the query in it. It is not kept
   // as tokens, since its last token may join with the document's first word.
   std::string text = {};
   std::pair<size_t, size_t> place = {};

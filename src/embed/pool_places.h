@@ -17,7 +17,7 @@ enum class PoolSplit : uint8_t {
 
 struct PoolPlace {
   std::vector<uint32_t> nodes;  // machine nodes, rising
-  std::vector<uint32_t> pus;    // of the cores taken, rising
+  std::vector<uint32_t> pus;    // the PUs of the cores taken, rising
   uint32_t threads = 0;
 };
 

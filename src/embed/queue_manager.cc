@@ -274,13 +274,12 @@ void QueueManager::State::turn(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// Moves the queries of a batch to other devices, or fails them, after the thread of this device ran
-// out of memory.
+// Moves a batch's queries to other devices or fails them: the device's thread ran out of memory.
 void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& lock) {
   double now = clock.now();
   if (dispatcher.probe_due(index, now)) return dispatcher.probed(index, now, std::nullopt, 0);
   if (dispatcher.running(index) == 0) {
-    // Memory may be free again in a moment.
+    // Memory may soon be free again.
     work.wait_for(lock, std::chrono::duration<double>(kLookUp));
     return;
   }
@@ -325,8 +324,7 @@ void QueueManager::State::serve(size_t index) {
       broken = false;
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();
-      // At the second shortage in a row queries are dropped, since other work may wait for the
-      // memory that they hold.
+      // The second shortage in a row drops queries: other work may need the memory that they hold.
       if (std::exchange(broken, true)) drop(index, lock);
     }
   }

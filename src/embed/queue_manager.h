@@ -31,7 +31,7 @@ namespace hearth {
 struct EmbedOutcome {
   EmbedVector vector = {};
   std::optional<Error> error = {};
-  bool no_memory = false;  // with an error: memory was short
+  bool no_memory = false;  // the error is a shortage of memory
   double retry_after = 0;
   std::string device = {};  // device that answered; empty: none
 };
@@ -42,13 +42,13 @@ using EmbedDone = std::function<void(EmbedOutcome)>;
 
 struct SubmitResult {
   Admitted admitted = Admitted::kBusy;
-  double retry_after = 0;  // seconds, of kBusy
-  uint64_t ticket = 0;     // of kAccepted, for cancel(); the first one's of several
+  double retry_after = 0;  // if kBusy: seconds until a query may be accepted
+  uint64_t ticket = 0;     // if kAccepted: for cancel(); of several queries the first one's
 };
 
 struct DeviceQueue {
   std::unique_ptr<EmbedDevice> device;
-  LatencyLine line;    // of tokens
+  LatencyLine line;    // seconds by the number of tokens
   uint64_t slots = 0;  // tokens; see Estimate (embed/estimator.h)
   uint64_t batch = std::numeric_limits<uint64_t>::max();  // most tokens of a batch
 };

@@ -20,9 +20,9 @@ struct SimOptions {
   double alpha = 0.01;  // seconds a query of `tokens` tokens
   double beta = 0.1;    // seconds a batch
   double noise = 0;     // every batch takes a factor from [1 - noise, 1 + noise], evenly drawn
-  uint64_t seed = 0;    // of the noise
-  uint32_t tokens = kProbeTokens;  // of a query
-  uint32_t width = 8;              // of a vector
+  uint64_t seed = 0;    // seed of the noise
+  uint32_t tokens = kProbeTokens;  // how many tokens count as one query
+  uint32_t width = 8;              // elements of a vector
 };
 
 // The times of a simulated device's batches, with their noise.

@@ -23,9 +23,9 @@ namespace hearth {
 
 struct MemoryUse {
   size_t weights = 0, kv = 0, activations = 0;
-  size_t states = 0;   // of sequences (graph/state_view.h)
-  size_t scratch = 0;  // of threads, and the words that they wait on
-  size_t logits = 0;   // of logits and hidden states
+  size_t states = 0;   // the states of sequences (graph/state_view.h)
+  size_t scratch = 0;  // the threads' scratch, and the words that threads wait on
+  size_t logits = 0;   // logits and hidden states
   size_t total() const { return weights + kv + states + activations + scratch + logits; }
 };
 

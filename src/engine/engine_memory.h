@@ -23,7 +23,7 @@ const char* memory_kind_name(MemoryKind kind);
 struct MemoryRegion {
   MemoryKind kind;
   uint32_t shard;  // the shard whose node it is for
-  uint32_t node;   // index of Machine: that node, or the nearest with memory
+  uint32_t node;   // index in Machine of that node, or of the nearest one with memory
   const std::byte* address;
   size_t bytes;
 };

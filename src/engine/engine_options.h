@@ -30,11 +30,12 @@ struct EngineOptions {
   TunedUse tuned = TunedUse::kWhereOpen;
   uint32_t threads = 0;         // 0: default_thread_count()
   std::vector<uint32_t> nodes;  // machine nodes that threads may sit on; empty: all
-  std::vector<uint32_t> pus;    // and PUs, by the operating system's numbers; empty: all allowed
+  // PUs that threads may sit on, by the operating system's numbers; empty: all allowed ones.
+  std::vector<uint32_t> pus;
   uint32_t shards = 0;          // nodes the weights are cut over; 0: all that have threads
   uint32_t prefill_groups = 0;  // 0: as many as shards
   uint32_t decode_groups = 0;
-  GroupSync sync = GroupSync::kAsync;  // of both phases
+  GroupSync sync = GroupSync::kAsync;  // how groups wait for each other, in both phases
   // How experts lie on several shards; none: in the faster way by the cost model
   // (cost/cost_model.h).
   std::optional<ExpertCut> experts;

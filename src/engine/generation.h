@@ -176,7 +176,7 @@ class Generation {
   double first_token_seconds_ = 0;
   Sampler sampler_;
   TextStream text_;
-  StopMatcher tagged_stops_;         // for stop strings in only a part of the text
+  StopMatcher tagged_stops_;         // finds stop strings in only a part of the text
   std::optional<Matcher> language_;  // follows the text in the request's language
   std::vector<int32_t> forced_;      // the tokens that must come next, as far as they are known
   uint32_t forced_count_ = 0;

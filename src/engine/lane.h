@@ -17,14 +17,14 @@ namespace hearth {
 
 struct LanePlans {
   Plan prefill, decode;
-  GraphLimits limits;  // of both phases' graphs
+  GraphLimits limits;  // the limits of both phases' graphs
   ScheduleTable schedules;
 };
 
 // The memory that a lane works in; it must outlive the lane. The phases never run at the same time,
 // so their activations may share memory; the words that threads wait on may not.
 struct LaneMemory {
-  std::vector<std::byte*> scratch;  // of each member: kOpScratchBytes on its node
+  std::vector<std::byte*> scratch;  // each member's kOpScratchBytes, on its node
   ContextMemory prefill, decode;
 };
 
@@ -73,7 +73,7 @@ class Lane {
   struct PhaseRun {
     std::unique_ptr<Executor> executor;
     std::vector<std::unique_ptr<GroupCopy>> copies;
-    std::vector<ExecutionContext*> contexts;  // of the groups
+    std::vector<ExecutionContext*> contexts;  // one for each group
     std::vector<uint32_t> members;            // the members that work
     std::unique_ptr<Profile> profile;
   };
@@ -92,7 +92,7 @@ class Lane {
   KvView kv_;
   bool profiling_ = false;
   PhaseRun prefill_, decode_;
-  const PhaseRun* last_ = nullptr;  // of the last step
+  const PhaseRun* last_ = nullptr;  // the phase of the last step
 };
 
 }  // namespace hearth

@@ -28,7 +28,7 @@ enum class TokenizerUse : uint8_t { kNeeded, kIfThere, kNone };
 enum class ModelUse : uint8_t { kAny, kText, kShape };
 
 struct OpenOptions {
-  std::string path;                // of the model; empty: the demo model's
+  std::string path;                // the model's path; empty: the demo model
   std::optional<std::string> pre;  // the pre-tokenizer that overrides the source's
   TokenizerUse tokenizer = TokenizerUse::kNeeded;
   ModelUse use = ModelUse::kAny;

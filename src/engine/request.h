@@ -51,8 +51,8 @@ struct Request {
   // Whether the text includes what ended it: the stop string, or the token of `stop_tokens`.
   bool include_stop = false;
   bool special_text = false;  // the text shows control tokens by their names
-  bool logprobs = false;      // of the chosen token
-  uint32_t top_logprobs = 0;  // and of this many of the likeliest tokens
+  bool logprobs = false;      // gives the chosen token's log-probability
+  uint32_t top_logprobs = 0;  // and those of this many of the likeliest tokens
   // Asks in kText and kPrompt also for the log-probabilities of the prompt's tokens, with
   // `top_logprobs` of the likeliest ones, before the first generated token. The first token of a
   // prompt has none. All of the prompt is then computed, even if the prefix cache has parts of it.
@@ -99,7 +99,7 @@ struct Result {
   // result has no token, and comes once for all choices, as choice 0's.
   std::vector<TokenScore> prompt_logprobs;
   std::vector<float> row;
-  uint32_t cached_tokens = 0;  // of the prompt, taken from the prefix cache
+  uint32_t cached_tokens = 0;  // tokens of the prompt that the prefix cache had
   // Moments by the scheduler's clock, by default steady_seconds(); 0 before they come.
   double admitted_seconds = 0;     // when the first step began that the request was admitted to
   double first_token_seconds = 0;  // when the choice's first token, or row, had been computed

@@ -91,9 +91,10 @@ class Sampler {
   std::mt19937_64 random_;
   std::vector<int32_t> recent_;  // ring of the last penalty_window tokens
   size_t next_recent_ = 0;
-  std::unordered_map<int32_t, uint32_t> counts_;     // of the tokens in recent_
-  std::unordered_map<int32_t, uint32_t> generated_;  // of generated tokens, if penalties count them
-  uint32_t accepted_ = 0;                            // generated tokens
+  std::unordered_map<int32_t, uint32_t> counts_;  // how often each token is in recent_
+  // How often each token was generated, if penalties count that.
+  std::unordered_map<int32_t, uint32_t> generated_;
+  uint32_t accepted_ = 0;  // generated tokens
   std::vector<float> changed_, only_;
   TopTokens top_;
   std::vector<Candidate> candidates_;

@@ -61,7 +61,7 @@ struct SchedulerOptions {
   // would leave no room for prompts beside a sequence that decodes. An engine whose steps have one
   // token runs one sequence.
   uint32_t step_tokens = 0;
-  double step_seconds = 0.25;  // of a step with prompts while a sequence decodes; 0: no limit
+  double step_seconds = 0.25;  // bounds steps with prompts while a sequence decodes; 0: no limit
   uint32_t min_chunk = 64;     // tokens of a prompt in a step, if it has as many
   // The least chunk of prompts whose rows are expanded: making keys and values for a smaller one
   // would cost more than it saves.
@@ -203,7 +203,7 @@ class Scheduler {
   SchedulerOptions options_;
   Statistics& statistics_;
   uint64_t arrivals_ = 0;
-  std::list<GenerationPtr> waiting_;  // by age
+  std::list<GenerationPtr> waiting_;  // the earliest arrival first
   std::list<GenerationPtr> running_;  // the next one to have a turn comes first
   std::list<GenerationPtr> newborn_;  // siblings that join after the step
   std::list<GenerationPtr> over_;     // ended in this step; their clients are told later
@@ -216,11 +216,11 @@ class Scheduler {
   std::vector<Pick> picks_;
   std::vector<std::pair<Generation*, uint32_t>> sampling_;  // those that sample; their logit rows
   std::vector<StepRequest> requests_;
-  std::vector<ScoredToken> scored_;  // of all picks
+  std::vector<ScoredToken> scored_;  // the tokens that all picks score
   std::vector<Turn> turns_;
   double token_seconds_ = 0;  // measured cost of a prompt token; 0: not yet
-  double turn_seconds_ = 0;   // that a turn waits while other engines have the cores
-  double step_end_ = 0;       // of the last step, by the clock
+  double turn_seconds_ = 0;   // how long a turn waits while other engines have the cores
+  double step_end_ = 0;       // when the last step ended
 };
 
 }  // namespace hearth

@@ -25,17 +25,17 @@ class Counter {
 struct Statistics {
   // Counts since the start.
   Counter requests;          // submitted
-  Counter finished_choices;  // for whatever reason
+  Counter finished_choices;  // choices that ended, for whatever reason
   Counter cancelled_choices, failed_choices;
   Counter computed_tokens;  // rows computed, including those computed again
   // Computed tokens that had been computed before: for the same text before it gave up its pages,
   // or for other texts, which left keys and values at these positions but no state.
   Counter recomputed_tokens;
-  Counter cached_tokens;  // not computed, since the prefix cache had them
+  Counter cached_tokens;  // prompt tokens taken from the prefix cache
   Counter cache_hits;     // prompts that found some of their tokens in the prefix cache
   Counter generated_tokens;
   Counter forced_tokens;  // generated tokens that had to come and were not sampled
-  Counter scored_tokens;  // of prompts, whose log-probabilities were given
+  Counter scored_tokens;  // prompt tokens whose log-probabilities were given
   // Streamed prompts, their tokens, and prompts that were to be streamed and failed.
   Counter streamed_prompts, streamed_tokens, unstreamed_prompts;
   // Prompts that got bits of the cores where the rule asks for an accelerator's (StreamRule).

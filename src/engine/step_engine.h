@@ -110,7 +110,7 @@ class StepEngine {
   std::unique_ptr<StatePool> states_;
   std::unique_ptr<WindowPool> windows_;
   float* hidden_ = nullptr;
-  StepView view_;  // of the members below
+  StepView view_;  // a view of the members below
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> positions_, row_items_;
   std::vector<uint32_t> outputs_;  // rows of logits, scored rows, then rows of hidden states

@@ -70,8 +70,9 @@ class StepLogits {
   std::span<const float> columns(size_t i, uint32_t begin, uint32_t end) const;
 
   uint32_t vocabulary_, rows_;
-  std::vector<ShardLogits> parts_;     // by shard
-  std::vector<uint32_t> first_panel_;  // of each shard, and last the number of all panels
+  std::vector<ShardLogits> parts_;  // by shard
+  // Each shard's first panel, and last the number of all panels.
+  std::vector<uint32_t> first_panel_;
   float* row_ = nullptr;
   std::vector<Reader> readers_{1};
 };

@@ -33,7 +33,7 @@ class TokenScorer {
              ScoredToken* token) noexcept;
 
  private:
-  std::vector<TopTokens> tops_;  // of each member
+  std::vector<TopTokens> tops_;  // one for each member
 };
 
 }  // namespace hearth

@@ -45,7 +45,7 @@ class WindowPool : public PageStock {
   void forget(uint32_t page) override;
 
   uint32_t window_;
-  std::vector<uint32_t> beside_;     // by page of the tree
+  std::vector<uint32_t> beside_;     // by page of the tree: the page kept beside it
   std::vector<uint32_t> tree_page_;  // by page, for kept ones
   std::vector<bool> wanted_;         // by page, for kept ones
 };

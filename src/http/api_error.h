@@ -39,7 +39,7 @@ struct ShortageWords {
 
   const ApiError error;
   const HttpReply reply;
-  const std::string event;  // in the form of streamed_error()
+  const std::string event;  // as streamed_error() returns it
 };
 // Returns the ShortageWords of a dialect, which are made once. A server calls this at its start,
 // while there is memory.

@@ -52,7 +52,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
     std::optional<HttpReply> reply;
     std::optional<HttpFields> events;  // begin events, with these fields
     std::optional<HttpFields> pieces;  // begin a body in pieces, with these fields
-    std::string bytes;                 // of events or of the body
+    std::string bytes;                 // the next bytes of events or of the body
     bool ended = false;
     bool broken = false;           // cut the connection within the body
     bool short_of_memory = false;  // send the shortage error in place of the rest
@@ -119,7 +119,7 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::mutex mutex_;
   Phase phase_ = Phase::kWaiting;
   bool in_mailbox_ = false;
-  uint64_t held_ = 0;  // bytes of the budget, without unsent ones
+  uint64_t held_ = 0;  // bytes taken from the budget, without unsent ones
   Output output_;
   std::function<void()> on_gone_;
   std::shared_ptr<std::function<void()>> on_drained_;

@@ -34,17 +34,17 @@ struct HttpOptions {
   uint32_t header_bytes = 16 << 10;
   uint32_t header_fields = 100;
   uint64_t body_bytes = 8 << 20;
-  uint64_t all_body_bytes = 256 << 20;   // of all unanswered requests together
-  uint64_t all_reply_bytes = 256 << 20;  // of all unwritten replies together
+  uint64_t all_body_bytes = 256 << 20;   // the most for all unanswered requests together
+  uint64_t all_reply_bytes = 256 << 20;  // the most for all unwritten replies together
   uint32_t pipeline_bytes = 16 << 10;    // read ahead during an answer; then reading pauses
   uint64_t write_bytes = 1 << 20;        // a client must take so many in write_seconds
 
   double header_seconds = 10;   // from a request's first byte to its header's end
   double body_seconds = 30;     // from the header's end to the body's end
-  double idle_seconds = 75;     // without a request
+  double idle_seconds = 75;     // how long a connection may be open without a request
   double write_seconds = 30;    // in which an answer may wait for the client, for each write_bytes
-  double silence_seconds = 15;  // without an event, then a comment is sent
-  double linger_seconds = 2;    // after a last answer, for the client to close
+  double silence_seconds = 15;  // after so long without an event a comment is sent
+  double linger_seconds = 2;    // how long the client may take to close after a last answer
 };
 
 }  // namespace hearth

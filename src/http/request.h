@@ -21,7 +21,7 @@ enum class HttpDialect : uint8_t {
 struct HttpRequest {
   std::string id;                   // unique; sent back as X-Request-Id
   std::string method, path, query;  // `query` without its '?'
-  unsigned minor = 1;               // of HTTP/1.x
+  unsigned minor = 1;               // the x of HTTP/1.x
   HttpFields fields;                // in the order in which they came
   std::string body = {};
   std::string peer;  // the client's address

@@ -70,10 +70,10 @@ class HttpServer {
   // Any thread may call these; post() and after() may throw for lack of memory.
   void stop() noexcept;                                    // closes all connections at once
   void drain() noexcept;                                   // connections end with their next answer
-  void post(std::function<void()> call);                   // onto the reactor; dropped after stop()
+  void post(std::function<void()> call);                   // runs on the reactor, until stop()
   void after(double seconds, std::function<void()> call);  // post() after so many seconds
   size_t connections() const;                              // open ones
-  uint64_t reply_bytes() const;                            // of replies under way
+  uint64_t reply_bytes() const;                            // bytes of all replies under way
   // Returns the number of requests whose head was accepted and whose answer is not yet written.
   size_t exchanges() const;
   // Return how many connections were closed so far to make room for another, and how many were

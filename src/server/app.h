@@ -49,7 +49,7 @@ struct AppOptions {
   EmbeddingLimits embedding_limits;
   std::vector<std::string> keys;     // API keys; empty: requests need none
   std::vector<std::string> names;    // further names that Host may give (Guard)
-  std::vector<std::string> origins;  // of pages that may send requests, as of origin_option()
+  std::vector<std::string> origins;  // whose pages may send requests; see origin_option()
   double drain_seconds = 30;
   RequestLog::Form log = RequestLog::Form::kText;
   bool log_all = false;         // also quiet routes: page, health, metrics

@@ -18,8 +18,8 @@ namespace hearth {
 struct AppMetrics {
   AppMetrics();
 
-  RequestMetrics requests;        // for text alone
-  Counter prompt_tokens;          // of admitted requests
+  RequestMetrics requests;        // only requests for text
+  Counter prompt_tokens;          // prompt tokens of admitted requests
   Histogram first_token_seconds;  // from the request's arrival to its first token
   Histogram token_seconds;        // mean time between a choice's tokens
   Histogram queue_seconds;        // from submission until the sequence has KV pages

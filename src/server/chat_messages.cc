@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kOnlyText = "no images, sound or files are read: send text parts";
-constexpr size_t kMaxCalls = 128;  // in one message
+constexpr size_t kMaxCalls = 128;  // the most calls in one message
 
 std::string read_role(const boost::json::object& message, const std::string& name) {
   std::string param = name + ".role";

@@ -127,7 +127,7 @@ class ChoiceText final : public ChoiceReader {
   uint32_t index_;
   bool logprobs_, special_;
   std::shared_ptr<const EchoedPrompt> prompt_;
-  bool drops_space_;   // from the echoed prompt's next byte
+  bool drops_space_;   // the echoed prompt's next byte is a space to drop
   size_t echoed_ = 0;  // prompt tokens whose entries were added
   uint32_t tokens_ = 0;
   std::optional<Finish> finish_;

@@ -25,8 +25,8 @@ struct RequestLimits {
   uint32_t biases = 1024;
   uint32_t choices = 16;
   uint32_t top_logprobs = 20;
-  uint32_t depth = 80;    // of the JSON's nesting: room for a schema of 64 levels
-  uint32_t prompts = 64;  // in one request
+  uint32_t depth = 80;    // the most levels of the JSON, so that a schema may have 64
+  uint32_t prompts = 64;  // the most prompts in one request
   uint32_t tools = 128;
 };
 

@@ -19,7 +19,7 @@ constexpr size_t kTailBytes = 256;
 
 void check_turns(const ServedModel& model, const CompletionCall& call) {
   const TurnFormat* turns = model.turns;
-  // Without a format of calls the server could not find them in the model's text.
+  // The server could not find calls in the model's text without knowing their format.
   if (!call.turn.tools.empty() && (turns == nullptr || !turns->calls_tools())) {
     const std::string& problem = model.turns_problem;
     throw RequestError(kUnsupportedField, "tools",

@@ -14,7 +14,7 @@ namespace hearth {
 struct EmbeddingCall {
   std::string model;           // as the client gave it; empty: not given
   std::vector<Prompt> inputs;  // at least one, none of them empty
-  bool base64 = false;         // else as arrays of numbers
+  bool base64 = false;         // vectors as base64, else as arrays of numbers
   std::optional<uint32_t> dimensions;
   // The most tokens of a text, special ones included: longer ones are cut at their end, to the
   // model's own limit at most. Nothing: a text over the model's limit is refused.
@@ -22,8 +22,8 @@ struct EmbeddingCall {
 };
 
 struct EmbeddingLimits {
-  uint32_t inputs = 2048;  // in one request, as in OpenAI's API
-  uint32_t depth = 64;     // of the JSON's nesting
+  uint32_t inputs = 2048;  // the most inputs in one request, as in OpenAI's API
+  uint32_t depth = 64;     // the most levels of the JSON
   // The limit in bytes on the memory of texts, vectors and replies of all requests under way.
   uint64_t memory_bytes = uint64_t{1} << 30;
 };

@@ -32,8 +32,8 @@ class Languages {
  private:
   struct Entry {
     std::string key;
-    std::shared_ptr<const Matcher> begin;      // of a shape; else null
-    std::shared_ptr<const TurnLanguage> turn;  // of a turn; else null
+    std::shared_ptr<const Matcher> begin;      // the grammar of a shape; else null
+    std::shared_ptr<const TurnLanguage> turn;  // the grammar of a turn; else null
     size_t bytes() const;
   };
 

@@ -115,7 +115,7 @@ struct ModelRow {
   ModelStatus status = ModelStatus::kSleeping;
   std::string failure = {};
   uint64_t loads = 0;                            // how often it was loaded
-  std::optional<double> expires_seconds = {};    // until it is unloaded as unused
+  std::optional<double> expires_seconds = {};    // seconds until it is unloaded as unused
   std::shared_ptr<const ModelLease> lease = {};  // if it is loaded
 };
 

@@ -44,7 +44,7 @@ class ModelWait final : public Answer {
     ModelSet& set;
     const ServedModels& fixed;  // always loaded, beside the set
     std::optional<ModelKind> kind = {};
-    uint32_t depth = 0;       // of the body's JSON
+    uint32_t depth = 0;       // how deep the body's JSON may nest
     bool may_stream = false;  // whether the route's answers may be streams
   };
   ModelWait(Answers& answers, const std::shared_ptr<Exchange>& exchange, RequestMetrics* metrics,

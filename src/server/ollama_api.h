@@ -33,7 +33,8 @@ struct OllamaModel {
   const SamplingParams* sampling = nullptr;  // null: generates no text, or is not loaded
   std::vector<std::string> aliases = {};
   bool loaded = true;
-  std::optional<double> expires_seconds = {};   // from now on; nothing: never
+  // Seconds from now until it is unloaded; nothing: never.
+  std::optional<double> expires_seconds = {};
   std::shared_ptr<const void> holds = nullptr;  // keeps what the pointers lead to alive
 };
 

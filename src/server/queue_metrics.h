@@ -15,7 +15,7 @@ struct QueueMetrics {
   QueueMetrics();
 
   RequestMetrics requests;
-  Counter texts, tokens;  // of accepted requests
+  Counter texts, tokens;  // the texts of accepted requests, and their tokens
 };
 
 // Parts of the metrics' names and of their help.

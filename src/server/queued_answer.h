@@ -63,7 +63,8 @@ class QueuedAnswer : public Answer {
 
   size_t count_ = 0;
   std::vector<EmbedQuery> queries_;
-  uint64_t tokens_ = 0, max_tokens_ = 0;  // of all texts so far; the most that idle queues take
+  // The tokens of all texts so far, and the most that idle queues would take.
+  uint64_t tokens_ = 0, max_tokens_ = 0;
 
   std::optional<uint64_t> ticket_;  // the first query's
   std::vector<EmbedVector> vectors_;

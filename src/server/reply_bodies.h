@@ -38,7 +38,7 @@ struct Usage {
   uint64_t prompt_tokens = 0;
   uint64_t completion_tokens = 0;
   uint64_t cached_tokens = 0;
-  uint64_t reasoning_tokens = 0;  // of completion_tokens
+  uint64_t reasoning_tokens = 0;  // how many of completion_tokens are reasoning
   uint64_t texts = 0;             // choices that have tokens
   // Seconds from the request to its end, from the first step to the first token, and from that to
   // the last token.

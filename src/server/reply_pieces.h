@@ -42,7 +42,7 @@ class PiecedReply : public std::enable_shared_from_this<PiecedReply> {
   const std::shared_ptr<Exchange> exchange_;
   RequestWorker& worker_;
   const std::unique_ptr<BodySource> source_;
-  HttpFields fields_;  // of the reply
+  HttpFields fields_;  // the reply's header fields
   std::string first_;
   std::atomic<bool> ended_{false};  // no more pieces follow
 };

@@ -35,7 +35,7 @@ struct LogEntry {
   // Counts and times of a request for text; one for embeddings has prompt_tokens alone.
   std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
-  std::optional<double> tokens_per_second = {};  // of generation, after the first token
+  std::optional<double> tokens_per_second = {};  // generated after the first token
   std::string finish = {};   // "stop", "length", "cancelled", or an error's code
   std::string relaxed = {};  // parts of tools' schemas left out; printable
   std::string trace = {};    // traceparent (W3C Trace Context), if valid

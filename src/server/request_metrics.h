@@ -33,7 +33,7 @@ struct RequestMetrics {
   explicit RequestMetrics(std::vector<double> second_bounds) : seconds(std::move(second_bounds)) {}
 
   std::array<Counter, kOutcomes> ended;
-  Histogram seconds;  // of answered requests, from head to end
+  Histogram seconds;  // from the head to the end of answered requests
 
   // Counts a request that ended so many seconds after its head came.
   void count(Outcome outcome, double after_seconds);

@@ -55,7 +55,7 @@ class RequestWorkerTest : public ::testing::Test {
   std::atomic<bool> never_{false};
   std::atomic<int> left_{0};
   std::string said_;  // written only by the task with the turn
-  int troubles_ = 0;  // likewise
+  int troubles_ = 0;  // written only by the task with the turn, too
   RequestWorker worker_{[this](const std::exception&) { ++troubles_; }};
 };
 

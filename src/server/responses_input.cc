@@ -17,7 +17,7 @@ using boost::json::object;
 using boost::json::value;
 
 constexpr size_t kMaxItems = 16'384;
-constexpr size_t kMaxParts = 16'384;  // in one item
+constexpr size_t kMaxParts = 16'384;  // the most parts in one item
 constexpr std::string_view kTextParts = "no images, sound or files are read: send text parts";
 
 std::string item_text(const object& holder, std::string_view key, const std::string& name) {

@@ -19,7 +19,7 @@ struct ResponseItem {
   Kind kind;
   std::string id;            // the same in all events
   std::string text = {};     // reasoning, the message, or a call's arguments
-  std::string call_id = {};  // this and the next two: of a call
+  std::string call_id = {};  // only calls have this and the next two
   std::string name = {};     // the function's name for clients
   std::string space = {};    // the namespace of the function
   std::string_view status = "in_progress";
@@ -39,7 +39,7 @@ struct ResponseState {
   std::string_view status = "in_progress";  // "completed", "incomplete", "failed"
   std::span<const ResponseItem> items = {};
   const Usage* usage = nullptr;     // null: not known yet
-  const ApiError* error = nullptr;  // of a failed response; else null
+  const ApiError* error = nullptr;  // why the response failed; null: it did not
 };
 
 // Writes the content part that holds the text of a message or of reasoning.

@@ -17,7 +17,8 @@ using boost::json::array;
 using boost::json::object;
 using boost::json::value;
 
-constexpr size_t kMaxEntries = 4096;  // in a list of tools, including those left out
+// The most entries in a list of tools, including those left out.
+constexpr size_t kMaxEntries = 4096;
 
 std::string entry_type(const object& entry, const std::string& name) {
   const std::string param = name + ".type";

@@ -29,7 +29,7 @@ struct SetEntry {
   std::unique_ptr<HeldModel> held;
   std::shared_ptr<const std::string> plan;  // the model's part of GET /v1/plan
   uint64_t bytes = 0;
-  std::string stamp;  // of the files when they were opened
+  std::string stamp;  // OfferedModel::stamp() when the files were opened
 
   std::deque<Waiter> waiters;
   Asked asked = Asked::kNo;

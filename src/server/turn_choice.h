@@ -38,7 +38,7 @@ class TurnChoice final : public ChoiceReader {
  private:
   // A token none of whose text has been given to the client.
   struct Unshown {
-    size_t begin;  // in the text of all tokens, in bytes
+    size_t begin;  // where its text begins in that of all tokens, in bytes
     TokenEntry entry;
   };
 
@@ -58,16 +58,16 @@ class TurnChoice final : public ChoiceReader {
   const std::vector<int32_t> stop_tokens_;
   const bool include_stop_, logprobs_, special_, reasoning_;
   TurnReader reader_;
-  StopMatcher stops_;  // in the content
+  StopMatcher stops_;  // finds stop strings in the content
   std::vector<TurnEvent> events_;
   uint32_t tokens_ = 0;
   std::optional<Finish> finish_;
-  std::vector<std::string> ids_;  // of the calls so far
+  std::vector<std::string> ids_;  // the ids of the calls so far
 
   // The tokens' text from the first byte not yet given, kept for log-probabilities. It has more
   // than the client gets: markup and white space between the parts.
-  std::string expected_;      // not yet passed
-  size_t expected_from_ = 0;  // bytes passed before it
+  std::string expected_;      // the text that was not yet passed
+  size_t expected_from_ = 0;  // how many bytes were passed before `expected_`
   bool seam_ = true;          // markup may precede the next content
   std::deque<Unshown> unshown_;
 };

@@ -30,8 +30,8 @@ struct UnbuiltField {
 };
 
 std::span<const UnbuiltField> unbuilt_fields();            // for both kinds of completion
-std::span<const UnbuiltField> unbuilt_chat_fields();       // for a chat besides
-std::span<const UnbuiltField> unbuilt_text_fields();       // for a text completion besides
+std::span<const UnbuiltField> unbuilt_chat_fields();       // only for a chat
+std::span<const UnbuiltField> unbuilt_text_fields();       // only for a text completion
 std::span<const UnbuiltField> unbuilt_embedding_fields();  // for embeddings
 std::span<const UnbuiltField> unbuilt_rerank_fields();     // for reranking
 std::span<const UnbuiltField> unbuilt_ollama_fields();     // for ollama's chats and texts
