@@ -20,9 +20,9 @@ const std::array<std::string_view, 8>& agreement_texts();
 double cosine(const EmbedVector& a, const EmbedVector& b);
 
 // Returns the trouble of each device, or "". A device is in trouble if it fails or gives elements
-// that are not finite. It also is if the width or the cosine of its vectors differs too much from
-// the first device that gives finite ones. `query` makes a query of a text; queries need tokens if
-// a pool is among the devices.
+// that are not finite. It also is if its vectors have another width than those of the first device
+// without such trouble, or a cosine below 0.999 with these. `query` makes a query of a text;
+// queries need tokens if a pool is among the devices.
 std::vector<std::string> check_agreement(
     const std::vector<EmbedDevice*>& devices,
     const std::function<EmbedQuery(std::string_view text)>& query);

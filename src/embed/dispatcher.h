@@ -19,9 +19,10 @@
 // of the rest. The batch begins sooner if one more query, as short as the shortest waiting one,
 // would be late or have no room. So gathering makes no query late and turns none away.
 //
-// If admission is by depth, groups of queries take turns in batches, so that a few texts after
-// thousands of one request wait for one batch only. If admission is by deadline, queries run in the
-// order of their offers, as predictions assume; this is also the order of their deadlines.
+// If admission is by depth, groups of queries take turns in batches, so that a few texts that come
+// after thousands of texts of one request wait for one batch only. If admission is by deadline,
+// queries run in the order of their offers, as predictions assume; this is also the order of their
+// deadlines.
 //
 // A device that fails leaves the list until a probe succeeds; the caller may offer its queries
 // again. A device that runs far longer than predicted is stalled: it admits nothing until it
@@ -161,7 +162,7 @@ class Dispatcher {
 
  private:
   struct Waiting : DispatchQuery {
-    bool alone = false;  // run as a batch of its own
+    bool alone = false;  // runs as a batch without other queries
   };
   // The batches that begin() would make of the waiting queries in the order of their offers.
   struct Outlook {

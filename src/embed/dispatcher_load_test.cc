@@ -33,7 +33,7 @@ TEST(DispatcherLoad, DepthsAloneLetRepliesBeLate) {
 
 TEST(DispatcherLoad, DeadlinesKeepAllRepliesInTime) {
   DispatchOptions options = options_of(Admission::kDeadline);
-  options.reserve = 0;  // nobody wakes late in virtual time
+  options.reserve = 0;  // no thread wakes late in virtual time
   VirtualResult result =
       run_virtually({kV100, kXeon}, options, poisson_arrivals(35, kSeconds, 75, 1));
   EXPECT_EQ(result.in_time, result.accepted);

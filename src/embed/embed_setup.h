@@ -1,8 +1,8 @@
 // Sets up queues over the devices that a user names (WindVE, Huang et al. 2025, sections IV-B and
 // IV-C). Devices are made, must agree with each other, and are measured if there is an objective.
-// Each then gets a queue, or a reason why not. Pools that would get none are not loaded. GPUs copy
-// the weights of a pool. Without a pool the weights are loaded once for all GPUs, and the host
-// keeps none of them.
+// Then each device gets a queue, or a reason why it has none. Pools that would get no queue are not
+// loaded. GPUs copy the weights of a pool. Without a pool the weights are loaded once for all GPUs,
+// and the host keeps none of them.
 //
 // Errors: impossible specs and settings (kUsage); the errors of making a pool.
 #pragma once

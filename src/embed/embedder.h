@@ -22,13 +22,13 @@
 
 namespace hearth {
 
-// The default number of tokens of a step. More gain little: a product of so many rows is already
-// bound by arithmetic, and their activations would leave the caches.
+// The default number of tokens of a step. More tokens gain little: a product of so many rows is
+// already bound by arithmetic, and their activations would leave the caches.
 inline constexpr uint32_t kEmbedStepTokens = 1024;
 
 // How a reranker scores a pair.
 struct Scoring {
-  std::optional<YesNo> words;  // the two words, for a model without a head of its own
+  std::optional<YesNo> words;  // the two words, for a model without a head that scores
 };
 
 struct EmbedOptions {

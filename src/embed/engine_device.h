@@ -1,4 +1,4 @@
-// EngineDevice: an engine of this machine as a device. A thread of its own makes the engine, steps
+// EngineDevice: an engine of this machine as a device. The device's thread makes the engine, steps
 // it and ends it.
 #pragma once
 

@@ -107,7 +107,7 @@ TEST(Estimator, GrowsByStepsWhateverALinePromises) {
   }
 }
 
-// Runs rounds with devices whose times together are those of `alone` times `factor`.
+// Runs rounds with devices that, when all run, take `factor` times as long as `alone` says.
 std::vector<uint64_t> tuned(const std::vector<VirtualDevice>& alone, double factor, double slo,
                             const std::vector<uint64_t>& start, int* rounds) {
   std::vector<DepthTuner::Device> devices;

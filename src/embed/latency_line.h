@@ -30,8 +30,8 @@ struct LatencySample {
 LatencyLine fit_latency(std::span<const LatencySample> samples);
 
 // Returns the most that a batch may hold to take at most `seconds`: floor((seconds - beta) /
-// alpha). It is 0 if one takes longer (equation 11), and at most `most`. A quotient below a whole
-// number by rounding alone counts as that number.
+// alpha). It is 0 if a batch of one takes longer (equation 11), and at most `most`. A quotient that
+// only rounding puts below a whole number counts as that number.
 uint64_t depth_within(const LatencyLine& line, double seconds, uint64_t most);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Pooling: a text's hidden states (rows [width] of the final norm's output) become its one vector.
+// Pooling: a text's hidden states (rows [width] of the final norm's output) become one vector.
 //
 //   cls   the first row (BERT's [CLS])
 //   mean  the mean of all rows: summed in double in the order of positions, divided by their

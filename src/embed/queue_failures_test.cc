@@ -164,7 +164,7 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
   device.nameless = true;
   gate.open();
   outcomes.wait_for(3);
-  // The other device has room for one of the queries at a time, whichever is first.
+  // The other device has room for one query at a time: the one that is offered first.
   EXPECT_EQ(outcomes.of(0).device, "near");
   for (int i : {0, 1, 2}) {
     if (outcomes.of(i).device == "near") {
@@ -175,7 +175,7 @@ TEST(QueueManager, BearsAThreadThatFailsOutsideOfItsDevice) {
     EXPECT_TRUE(outcomes.of(i).no_memory);
     EXPECT_NE(std::string(outcomes.of(i).error->what()).find("memory is short"), std::string::npos);
   }
-  // The device goes on, since the queries alone were at fault.
+  // The device goes on, since only the queries were at fault.
   EXPECT_TRUE(manager.statistics()[0].up);
   device.nameless = false;
   manager.submit(query_of(3), outcomes.done(3));
@@ -194,7 +194,7 @@ class ShortClock : public HandClock {
     return HandClock::now();
   }
   // Sets which of the next calls of now() throw; the plan is used from its end on. No other thread
-  // may call now() meanwhile.
+  // may call now() during that call.
   void fall_short(std::vector<bool> plan) { plan_ = std::move(plan); }
 
  private:

@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// The most seconds that a thread sleeps: by the machine's clock, which is not the manager's.
+// The most seconds that a thread sleeps, as the machine's clock may differ from the manager's.
 constexpr double kLongestWait = 1;
 // Seconds between two calls of the `stop` of a caller that waits for room.
 constexpr double kLookUp = 0.1;
@@ -207,7 +207,7 @@ void QueueManager::State::run(size_t index, const std::vector<uint64_t>& ids,
   std::vector<const EmbedQuery*> batch;
   for (uint64_t id : ids) batch.push_back(&pending.at(id).query);
   lock.unlock();
-  // Only this thread may erase these queries from `pending` now, and they do not move there.
+  // Pointers to these queries stay valid: only this thread may erase them from `pending` now.
   BatchResult result = run_batch(*devices[index], batch);
   std::vector<Answer> answers;
   lock.lock();
@@ -241,7 +241,7 @@ void QueueManager::State::wait(size_t index, std::unique_lock<std::mutex>& lock)
   }
 }
 
-// Calls the answers' callbacks, with the lock released meanwhile.
+// Calls the answers' callbacks, and releases the lock while they run.
 void QueueManager::State::notify(std::vector<Answer>& answers, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (Answer& one : answers) {
@@ -293,7 +293,7 @@ void QueueManager::State::break_off(size_t index, std::unique_lock<std::mutex>& 
 }
 
 // Fails the queries that a device runs or, if it runs none, the waiting ones, with a shortage of
-// memory. It needs no memory itself. Queries that come meanwhile stay.
+// memory. It needs no memory itself. Queries that were offered later stay.
 void QueueManager::State::drop(size_t index, std::unique_lock<std::mutex>& lock) {
   const uint64_t end = next_id;
   const bool runs = dispatcher.running(index) > 0;

@@ -80,8 +80,7 @@ class QueueManager {
       EmbedQuery query, EmbedDone done, double patience = kPatience,
       const std::function<bool()>& stop = [] { return false; });
   // Takes back the queries of `count` tickets from `ticket` on, as far as they still wait, and
-  // returns how many. `done` is not called for them. Queries that already run are answered all the
-  // same.
+  // returns how many. `done` is not called for them. Queries that already run are still answered.
   uint64_t cancel(uint64_t ticket, uint64_t count = 1);
 
   // Returns the statistics in the order of the queues that were given.

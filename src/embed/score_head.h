@@ -1,8 +1,8 @@
 // ScoreHead scores how well two texts go together, from the row that a reranker makes of the pair.
 // A cross-encoder's head (Nogueira and Cho 2019) reads the first row. A decoder reads the last row,
 // by a head of its own or by the logits of the words yes and no, whose difference is the score
-// (Qwen3-Reranker: Zhang et al. 2025). Every score is a logit: sigmoid() makes a probability of it,
-// that of yes against no.
+// (Qwen3-Reranker: Zhang et al. 2025). Every score is a logit: sigmoid() turns it into the
+// probability of yes against no.
 //
 // A score is computed in double, in the order of dimensions, and rounded once: so its bits follow
 // from the row alone.

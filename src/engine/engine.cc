@@ -161,7 +161,7 @@ std::span<const TokenLogit> Engine::best(size_t i, uint32_t count, uint32_t belo
   return logits_->best(i, count, below, member);
 }
 
-// Runs the head alone: the activations of the last step are still in memory.
+// Runs only the head, since the activations of the last step are still in memory.
 bool Engine::score(std::span<ScoredToken> tokens, uint32_t below, const Abandon* abandon) {
   HEARTH_CHECK(tokens.size() == scored_rows() && below <= spec().hyper.vocabulary,
                "every scored row has a token");

@@ -95,7 +95,8 @@ class Engine : public StepEngine {
   // is empty if not all of their logits are finite, and valid until this member's next call.
   std::span<const TokenLogit> best(size_t i, uint32_t count, uint32_t below,
                                    uint32_t member = 0) const;
-  // Calls job(member) on every thread that worked on the last step; each may read its logits.
+  // Calls job(member) on every thread that worked on the last step. Each of these threads may read
+  // that step's logits.
   template <typename Job>
   void on_workers(Job&& job) {
     lane_->on_workers(job);

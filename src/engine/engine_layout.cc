@@ -289,7 +289,7 @@ void settle_kv_pages(const Machine& machine, EngineLayout* layout) {
 }
 
 // Chooses how experts are cut, if the options leave it open: in the way that is predicted to decode
-// a token sooner. Bandwidths are assumed, and are the same for both ways.
+// a token sooner. The prediction uses assumed bandwidths, the same for both ways.
 void choose_expert_cut(const ModelSpec& spec, const Machine& machine, EngineLayout* layout) {
   EnginePlan& plan = layout->plan;
   const bool said = layout->options.experts || layout->options.plan;

@@ -171,9 +171,9 @@ Generation::Sampled Generation::next(RowLogits& logits, const GenerationLimits& 
   return {token};
 }
 
-// Finds the tokens that must come next, once those known before have come. If the request's other
-// options forbid one of them, the sampler decides. An error is kept for the next token, since the
-// token before it is valid.
+// Finds the tokens that must come next, once no token is left that was known to come. If the
+// request's other options forbid one of them, the sampler decides. An error is kept for the next
+// token, since the token before it is valid.
 void Generation::find_forced(const GenerationLimits& limits) noexcept {
   if (!language_ || limits.tokenizer == nullptr || wants_logprobs()) return;
   try {
@@ -181,7 +181,8 @@ void Generation::find_forced(const GenerationLimits& limits) noexcept {
       std::string before;
       if (started()) before = limits.tokenizer->token_bytes(tokens_.back());
       forced_ = forced_tokens(*language_, *limits.tokenizer, before);
-      // Drops forced tokens that the language refuses, such as a name that its object already has.
+      // Drops forced tokens that the language refuses, such as a member's name that its object
+      // already has.
       if (!forced_.empty()) forced_.resize(language_->validate(forced_));
     }
   } catch (...) {
@@ -195,7 +196,7 @@ void Generation::find_forced(const GenerationLimits& limits) noexcept {
   }
 }
 
-// Samples a token, from the likeliest tokens alone if these are enough. A log-probability needs the
+// Samples a token, from only the likeliest tokens if these are enough. A log-probability needs the
 // logits of all tokens.
 Generation::Sampled Generation::sample(RowLogits& logits, const GenerationLimits& limits) {
   const bool probable = wants_logprobs();
@@ -339,7 +340,7 @@ void Generation::end(Finish finish, std::string_view error) noexcept {
   try {
     out.text = text_.end();
   } catch (const std::bad_alloc&) {
-    // Memory was too short for the text's last bytes; its end is delivered all the same.
+    // There was no memory for the text's last bytes, but the end of the text is delivered.
   }
   job_->end(std::move(out), finish, error);
 }

@@ -87,8 +87,8 @@ class Generation {
   // How many of the `reached` tokens others computed.
   uint32_t cached_tokens = 0;
   // The prompt's number while a streamer's passes compute it (hybrid/streamer.h), else 0, and the
-  // first position that they compute. Its sequence already has these tokens, and no other code
-  // reads or changes it meanwhile.
+  // first position that they compute. Its sequence already has these tokens, and no step uses that
+  // sequence until the passes end.
   uint64_t stream = 0;
   uint32_t streamed_from = 0;
   // Whether a pass failed for its prompt once; then no pass is tried again.

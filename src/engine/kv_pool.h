@@ -2,10 +2,10 @@
 // says where a page's bytes lie). Pages are kept because a later prompt may want them.
 //
 // The prefix cache is a tree of full pages: a page is filed under the page before it, its own
-// kPagePositions tokens, and its form. By the numerical contract its bytes follow from that alone,
-// so a sequence that needs them takes the page as it is. A holder of a page also holds the pages
-// before it, and sequences let go of their last page first; so the page unused for longest never
-// has a kept page behind it, and is the one to evict. A page in use is never evicted.
+// kPagePositions tokens, and its form. By the numerical contract the page's bytes follow from these
+// three alone, so a sequence that needs such bytes takes the page as it is. A holder of a page also
+// holds the pages before it, and sequences let go of their last page first; so the page unused for
+// longest never has a kept page behind it, and is the one to evict. A page in use is never evicted.
 #pragma once
 
 #include <array>

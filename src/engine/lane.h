@@ -22,7 +22,7 @@ struct LanePlans {
 };
 
 // The memory that a lane works in; it must outlive the lane. The phases never run at the same time,
-// so their activations may share memory; the words that threads wait on may not.
+// so their activations may share memory. The words that threads wait on may not share memory.
 struct LaneMemory {
   std::vector<std::byte*> scratch;  // each member's kOpScratchBytes, on its node
   ContextMemory prefill, decode;
@@ -48,7 +48,7 @@ class Lane {
   // (kFile) if weights that stay in the model's file have changed since it was loaded.
   bool run(const StepView& step, const Executor::Abandon* abandon = nullptr);
 
-  // Runs the LM head alone over outputs [first_logit, first_logit + logit_rows) of the step that
+  // Runs only the LM head, over outputs [first_logit, first_logit + logit_rows) of the step that
   // ran last, whose activations are still in memory.
   void run_head(const StepView& step);
   // Calls job(member) on every thread that worked on the last step.

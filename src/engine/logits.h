@@ -25,8 +25,8 @@ inline constexpr size_t kStripes = 512;
 void raise_stripes(std::span<const float> row, std::span<float, kStripes> stripes);
 // Returns the token with the largest logit, the lowest id among equals.
 int32_t argmax(std::span<const float> logits);
-// Calls call(token, logit) for every logit >= threshold in ascending order of tokens; `threshold`
-// may rise meanwhile.
+// Calls call(token, logit) for every logit >= threshold in ascending order of tokens; `call` may
+// raise `threshold`.
 void for_each_at_least(std::span<const float> logits, const float& threshold,
                        const std::function<void(int32_t token, float logit)>& call);
 

@@ -43,7 +43,7 @@ struct OpenedModel {
 
 OpenedModel open_model(const OpenOptions& options, const Listener& listener = {});
 
-// Opens the tokenizer alone, of a source of any architecture. Warns where its pre-tokenizer is a
+// Opens only the tokenizer, for a source of any architecture. Warns if the pre-tokenizer is a
 // guess.
 std::unique_ptr<Tokenizer> open_tokenizer(const ModelSource& source,
                                           const std::optional<std::string>& pre,
@@ -68,7 +68,7 @@ std::shared_ptr<Model> load_model(const OpenedModel& model, const Machine& machi
 
 // The model that comes with the program (docs/demo-model.md): assets/demo.gguf in the program's
 // folder, as in a build folder, or share/hearth/demo.gguf beside that folder, as installed. Throws
-// (kUsage) for the field `model` where neither is a file, and names both.
+// (kUsage) for the field `model` if neither path is a file, and names both paths.
 std::filesystem::path find_demo_model(const std::filesystem::path& program_folder);
 // Looks in the folder of the running program.
 std::filesystem::path find_demo_model();

@@ -13,7 +13,7 @@ namespace hearth {
 
 class PassEngine : public StepEngine {
  public:
-  // `options` must be settled (settle_options()). Steps may want hidden states alone, and are never
+  // `options` must be settled (settle_options()). Steps may want only hidden states, and are never
   // abandoned.
   PassEngine(ModelSpec spec, EngineOptions options, std::unique_ptr<StepRunner> runner);
 

@@ -115,7 +115,7 @@ class Maker {
   uint32_t rows_ = 0;
 };
 
-// Returns the seconds that the cores alone take for a token of a prompt.
+// Returns the seconds that the cores, without a GPU, take for a token of a prompt.
 double core_token_seconds(Engine& engine) {
   constexpr uint32_t kTokens = 128;
   const std::vector<int32_t> tokens(std::min(kTokens, engine.context()), 0);

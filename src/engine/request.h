@@ -19,7 +19,7 @@ enum class Deliver : uint8_t {
   kText,    // generated tokens and their text
   kPrompt,  // log-probabilities of the prompt's tokens, if asked for; nothing is generated
   kLogits,  // rows [vocabulary] of the prompt's positions from `rows_from` on; nothing is generated
-  kHidden,  // rows [width], the final norm's output, likewise
+  kHidden,  // rows [width], the final norm's output, of the same positions
 };
 
 struct Request {

@@ -34,7 +34,7 @@ constexpr uint32_t result_room(uint32_t choices) {
 struct PromptRead {
   uint64_t tokens = 0;  // tokens that were read or were in the prefix cache
   uint64_t cached = 0;
-  double seconds = 0;  // since the first of them was admitted
+  double seconds = 0;  // since the first of these requests was admitted
 
   bool operator==(const PromptRead&) const = default;
 };

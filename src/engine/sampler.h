@@ -66,7 +66,8 @@ class Sampler {
   // that of drawing with the mask.
   bool draws_from_all(size_t vocabulary) const;
 
-  // Returns how many of the largest logits are enough for the same token; 0: all are needed.
+  // Returns how many of the largest logits sample_best() needs for the token that sample() would
+  // give; 0: all are needed.
   uint32_t best_needed(size_t vocabulary) const;
   // Returns the token that sample() would, given the best_needed() largest logits, the largest
   // first (top_tokens()).

@@ -29,8 +29,8 @@ uint32_t Scheduler::min_chunk_of(const Generation& generation) const {
   return std::min(generation.pending(), least);
 }
 
-// Forms a step. Returns false if no sequence could take part. If one could, but gave its pages
-// away, the step may be empty; the next one is not.
+// Forms a step. Returns false if no sequence could take part. If a sequence could take part but
+// then gave its pages away, the step may be empty; the next step is not.
 bool Scheduler::form() {
   picks_.clear();
   picks_.reserve(running_.size());

@@ -88,7 +88,8 @@ uint32_t Scheduler::coming_from_passes(const Generation& generation) const {
 }
 
 // Returns the seconds until steps have computed `tokens` tokens of prompts, with a turn of every
-// other engine on the same cores before each turn of them (engine/step_turns.h); 0: not known.
+// other engine on the same cores before each turn of this engine (engine/step_turns.h); 0: not
+// known.
 double Scheduler::core_seconds(uint32_t tokens) const {
   if (token_seconds_ == 0) return 0;
   const auto decoding = static_cast<uint32_t>(

@@ -299,7 +299,7 @@ std::unique_ptr<Sequence> Sequence::fork() {
   return other;
 }
 
-// Returns the pages that the pool keeps of the tokens behind its own.
+// Returns the pages that the pool keeps for the tokens that follow its own.
 std::vector<uint32_t> Sequence::find_pages(std::span<const int32_t> tokens) const {
   std::vector<uint32_t> found;
   uint32_t parent = pages_.empty() ? KvPool::kNoPage : pages_.back();
@@ -323,7 +323,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
     if (needs_place() && states_->free_places() == 0) found.clear();
     const size_t all = found.size();
     while (!found.empty() && states_->find(found.back()) == kNoSlot) found.pop_back();
-    // Other sequences went on from there, so paths part there.
+    // Other sequences go on differently after the last page found, so paths part there.
     if (!found.empty() && found.size() == all && pool_->has_children(found.back())) {
       states_->settle(found.back());
     }

@@ -104,8 +104,8 @@ class Sequence {
   void want_window(uint32_t length);
 
   // Do the same as pages_needed() and grow() for tokens whose pages passes fill in order
-  // (hybrid/streamer.h). No pass writes to positions before the window of its end. So window pages
-  // take turns, as many as a window needs.
+  // (hybrid/streamer.h). No pass writes to positions before the window of its last position. So
+  // window pages are filled in turn, as many as a window needs.
   PageCounts pages_needed_by_passes(uint32_t count) const;
   StateMove grow_for_passes(std::span<const int32_t> tokens);
   // Notes that passes have filled all of its pages.
@@ -119,7 +119,7 @@ class Sequence {
   // of one of its full pages or at the beginning; the tokens after that are computed again. It also
   // goes back further if the window pages that it needs are neither its own nor kept.
   void truncate(uint32_t length);
-  // Does the same as truncate(), for measuring times alone: the state does not change, though it
+  // Does the same as truncate(), but only for measuring times: the state does not change, though it
   // belongs to another length, and window pages may hold anything.
   void cut_for_timing(uint32_t length);
   // Returns a sequence of the same tokens, which shares all pages and the state. Publishes first,

@@ -10,9 +10,9 @@
 namespace hearth {
 
 // Returns shares in proportion to the threads on each shard; a thread on a core of a slower kind
-// counts half. The shares are equal if no shard has less than 7/8 of the most: memory's bandwidth
-// is then the same, and a core more or less would only make the shards uneven. `member_shards` is
-// by seat.
+// counts half. The shares are equal if each shard has at least 7/8 of the threads of the one with
+// the most. The bandwidth of memory is then the same for all, and a core more or less would only
+// make the shards uneven. `member_shards` is by seat.
 std::vector<uint32_t> shares_by_threads(const Machine& machine, const Placement& placement,
                                         std::span<const uint32_t> member_shards, uint32_t shards);
 

@@ -7,8 +7,8 @@
 // Every sequence with a state has claimed one of `places`. So as long as only these sequences take
 // slots, there is a slot for each of them, however many states are kept.
 //
-// At most `max_kept` states are kept. At that number, and when slots are short, the state that has
-// been unused for longest is dropped.
+// At most `max_kept` states are kept. If one more is to be kept, or if slots are short, the state
+// that has been unused for longest is dropped.
 #pragma once
 
 #include <cstdint>

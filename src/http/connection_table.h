@@ -49,7 +49,7 @@ class ConnectionTable {
     return {Verdict::kOpen, all_.idle.front()};
   }
 
-  // Adds a connection, idle at first. Throws std::bad_alloc alone, and then adds nothing.
+  // Adds a connection, idle at first. Throws only std::bad_alloc, and then adds nothing.
   Place open(const std::string& client, Connection* connection) {
     List all{connection}, own{connection};
     auto entry = clients_.try_emplace(client).first;

@@ -1,7 +1,8 @@
 // Exchange: one request and its answer. Any thread may call its functions, which do nothing once
-// the client is gone. An Exchange destroyed without an answer answers 500; within its events, an
-// error event and the end. HEAD gets the same head without a body. Where memory is short, functions
-// throw std::bad_alloc; a caller that cannot handle it calls fall_short(), which needs no memory.
+// the client is gone. An Exchange that is destroyed without an answer answers 500 or, within its
+// events, an error event and the end. HEAD gets the same head without a body. Where memory is
+// short, functions throw std::bad_alloc; a caller that cannot handle it calls fall_short(), which
+// needs no memory.
 #pragma once
 
 #include <cstddef>

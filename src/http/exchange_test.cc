@@ -148,8 +148,7 @@ TEST_F(HttpExchangeTest, HandlersSetAfterTheServersEndAreNotifiedAtOnce) {
   EXPECT_EQ(gone, 1);
 }
 
-// The answer falls short of memory on another thread while the reactor takes its output, that is,
-// in the same turn.
+// Another thread calls fall_short() while the reactor takes the answer's output, in the same turn.
 TEST_F(HttpExchangeTest, FallingShortWhileTakenNotifiesThoughAllWasWritten) {
   int gone = 0;
   exchange_->on_gone([&] { ++gone; });

@@ -33,7 +33,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// HeadParser parses the head alone; parse_head() finds out the body's length from the fields.
+// HeadParser parses only the head; parse_head() gets the body's length from the fields.
 class HeadParser : public http::basic_parser<true> {
  public:
   explicit HeadParser(HttpRequest& request) : request_(request) {}
@@ -206,8 +206,8 @@ std::optional<ApiError> check_content_coding(const HttpHead& head) {
   return std::nullopt;
 }
 
-// Splits a target with scheme and host (RFC 9112, 3.2.2), as sent to proxies: its host replaces the
-// Host field's, which must be valid all the same.
+// Splits a target with scheme and host (RFC 9112, 3.2.2), as sent to proxies: its host replaces
+// that of the Host field, which must still be valid.
 std::optional<ApiError> read_absolute_target(HttpRequest& request) {
   size_t mark = request.path.find("://");
   if (mark == std::string::npos || request.path.starts_with('/')) return std::nullopt;

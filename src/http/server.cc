@@ -71,7 +71,7 @@ void HttpServer::run() {
     try {
       parts_->context.run();
     } catch (const std::exception& thrown) {
-      // The exception has ended its own connection alone.
+      // The exception has ended only its own connection.
       parts_->shared->trouble(thrown);
     }
   }

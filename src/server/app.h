@@ -165,7 +165,7 @@ class App {
   void wait_for_end(double until);
 
   const AppOptions options_;
-  Guard guard_;  // used by the reactor alone
+  Guard guard_;  // only the reactor uses it
   RequestLog log_;
   // All models that the options announced, valid once `ready_` is set.
   ServedModels models_;

@@ -33,8 +33,8 @@ struct AppGauges {
   uint64_t reply_bytes = 0;
 };
 
-// The figures of one engine. `model`: its name, the samples' label where there may be several
-// engines; else empty.
+// The figures of one engine. `model`: the model's name, which labels the samples if there may be
+// several engines; else empty.
 struct EngineFigures {
   std::string_view model;
   const Statistics& statistics;

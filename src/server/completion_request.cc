@@ -195,7 +195,7 @@ void read_echo(const value& field, const std::string& name, Reading& reading) {
   reading.call.request.prompt_logprobs = reading.call.echo && reading.call.request.logprobs;
 }
 
-// Reads best_of, after `n`: only the same number is taken.
+// Reads best_of, after `n`: only the number of `n` is accepted.
 void read_best_of(const value& field, const std::string& name, Reading& reading) {
   if (integer_field(field, name) != int64_t{reading.call.request.choices}) {
     refuse_unsupported(name, "leave it out, or give n the same value");

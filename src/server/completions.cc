@@ -64,8 +64,8 @@ void Completions::make_room(const std::string& client, uint32_t texts) {
 }
 
 // Returns the error 429 with the seconds to wait until a place should be free, by the mean duration
-// of past requests. If all places are taken, all texts are waited for; if the client has its share,
-// the client's own texts.
+// of past requests. The texts before this one count: all texts if all places are taken, else those
+// of the client, which has its whole share.
 ApiError Completions::queue_full(const std::string& client) const {
   const Histogram& past = metrics_.requests.seconds;
   double mean = past.count() > 0 ? past.sum() / static_cast<double>(past.count()) : 1;

@@ -101,7 +101,7 @@ EmbedQuery EmbeddingTask::query_of(size_t index) {
   }
   if (!tokens.was_cut()) return {std::move(whole), std::move(tokens.ids)};
   if (!cuts) throw RequestError(text_too_long(name, name, tokens.whole, model().context));
-  return {{}, std::move(tokens.ids)};  // the device needs the ids alone, not the text
+  return {{}, std::move(tokens.ids)};  // the device needs only the ids, not the text
 }
 
 std::unique_ptr<BodySource> EmbeddingTask::body_of(std::vector<EmbedVector> vectors,

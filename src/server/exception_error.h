@@ -16,8 +16,8 @@ namespace hearth {
 // is 503. All else is 500.
 ApiError api_error_of(const std::exception& error);
 
-// Calls `fail`, a function of an ApiError, with the error of what was thrown. Where memory ran out,
-// now or before, calls exchange.fall_short() instead.
+// Calls `fail`, which takes an ApiError, with api_error_of(error). If memory ran out, during that
+// call or before, calls exchange.fall_short() instead.
 template <typename Fail>
 void answer_failure(const std::exception& error, Exchange& exchange, Fail fail) noexcept {
   if (is_shortage(error)) return exchange.fall_short();

@@ -43,7 +43,7 @@ void PullLine::start() {
 
 void PullLine::leave(const Stop& stop) noexcept {
   *stop = true;
-  Task left;  // what it holds is destroyed after the lock is released
+  Task left;  // the task's objects are destroyed after the lock is released
   {
     std::lock_guard lock(mutex_);
     const auto found = std::ranges::find(tasks_, stop, &Task::stop);
@@ -75,7 +75,7 @@ void PullLine::work() {
     std::function<void()> pull = std::exchange(tasks_.front().pull, nullptr);
     lock.unlock();
     pull();
-    pull = nullptr;  // what it held is destroyed without the lock
+    pull = nullptr;  // destroys the pull's objects without the lock
     lock.lock();
     tasks_.pop_front();
     changed_.notify_all();

@@ -32,7 +32,7 @@ struct LogEntry {
   std::string id, peer, method, path;
   unsigned status = 0;
   double seconds = 0;  // from its head to the end of its answer
-  // Counts and times of a request for text; one for embeddings has prompt_tokens alone.
+  // Counts and times of a request for text; a request for embeddings has only prompt_tokens.
   std::optional<uint64_t> prompt_tokens = {}, cached_tokens = {}, generated_tokens = {};
   std::optional<double> queue_seconds = {}, first_token_seconds = {};
   std::optional<double> tokens_per_second = {};  // generated after the first token

@@ -1,5 +1,5 @@
-// How requests end, and what is counted of each kind of request for GET /metrics. Any thread may
-// count and read.
+// Counters for each kind of request, which GET /metrics shows: how requests ended, and after how
+// long. Any thread may count and read.
 #pragma once
 
 #include <array>

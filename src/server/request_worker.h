@@ -1,6 +1,6 @@
 // RequestWorker: runs tasks that would hold up the reactor, one at a time: reading bodies,
 // rendering templates, tokenising, writing large answers. A task handles its own errors where it
-// can. An exception that it throws all the same (memory is short, say) ends that task alone, and
+// can. An exception that a task does not handle (memory is short, say) ends only that task, and
 // fall_short() is called for the task's exchange.
 //
 // A long task calls its Pace, which passes the turn to the task that has waited longest, be it new
@@ -10,7 +10,7 @@
 //
 // A large body may take up to 27 times its bytes (for one endless word, in the tokenizer). So tasks
 // with bodies of kLargeBody or more wait while kMaxLargeTasks of them have begun, whoever sent
-// them; smaller ones pass them.
+// them; smaller tasks overtake them.
 //
 // A pause throws RequestError (503 `draining`) to end its task, if the worker ends or no client
 // waits for the task any more.

@@ -126,7 +126,7 @@ TEST_F(RequestWorkerTest, AbandonedTasksEndAtTheirNextPause) {
   EXPECT_TRUE(worker_.end(kLong));
 }
 
-// Two tasks with large bodies are under way at a time; small ones pass the third.
+// Two tasks with large bodies are under way at a time; small ones overtake the third.
 TEST_F(RequestWorkerTest, FewLargeBodiesAreUnderWay) {
   for (char letter : {'a', 'b', 'c'}) post_long(letter, kSlices, RequestWorker::kLargeBody);
   post_short('s');

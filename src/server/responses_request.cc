@@ -119,7 +119,7 @@ void ask_top_logprobs(const value& field, const std::string& name, ResponsesBody
   }
 }
 
-// Reads include. reasoning.encrypted_content has an effect, logprobs are refused; all else is
+// Reads include. reasoning.encrypted_content has an effect, logprobs are refused; other entries are
 // ignored, since the server has no such data or always returns it.
 void ask_include(const value& field, const std::string& name, ResponsesBody* read) {
   const boost::json::array& included = array_field(field, name, 0, kMaxIncluded);

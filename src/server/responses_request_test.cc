@@ -284,8 +284,8 @@ TEST(ResponsesNames, ReplaceWholeNamesAlone) {
   EXPECT_EQ(names.translated("seed is x"), "seed is x");
 }
 
-// An agent's first request, and its second one after a tool call: the same, followed by the reply's
-// items with their ids and the tool's output.
+// An agent's first request, and its second one after a tool call. The second has the first one's
+// items, followed by the reply's items with their ids and the tool's output.
 TEST(ResponsesRequest, ASecondTurnBeginsAsTheFirst) {
   const std::string fields = R"("model":"m","instructions":"You are an agent.",
       "tools":[{"type":"function","name":"exec","strict":false,"parameters":{"type":"object",

@@ -34,7 +34,7 @@ struct ServedModel {
   // calls". Empty: they can.
   std::string turns_problem = {};
   ModelFacts facts = {};
-  // Grammars compiled for this model's tokens. The worker's threads alone use it.
+  // Grammars compiled for this model's tokens. Only the worker's threads use them.
   std::shared_ptr<Languages> languages = std::make_shared<Languages>();
 };
 

@@ -1,6 +1,6 @@
-// Paints a text that grows, at the cost of its last blocks only: those before are neither parsed
-// nor painted again. The complete text is parsed once more as a whole, since links at its beginning
-// may use addresses defined at its end.
+// Paints a text that grows, and does work only for its last blocks: the blocks before are neither
+// parsed nor painted again. The complete text is parsed once more as a whole, since links at its
+// beginning may use addresses defined at its end.
 
 import {cutBlocks} from "./marks.js";
 import {patch, shown} from "./nodes.js";

@@ -2,7 +2,7 @@
 // job. A job that takes too long is given up together with its worker, so that no text can block
 // the page; that text stays as it was.
 
-const SECONDS = 20;     // of a job, with the loading of what it needs
+const SECONDS = 20;     // for a job and the loading of its scripts
 const MOST_CODE = 100_000;
 const MOST_KEPT = 500;  // formulas
 

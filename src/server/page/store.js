@@ -1,6 +1,6 @@
 // Small data that outlives a reload: the settings for new conversations, the key (as long as its
-// tab lives), and what was not yet in the store (db.js) when the page was left. Where the browser
-// stores nothing, the page works all the same.
+// tab lives), and what was not yet in the store (db.js) when the page was left. If the browser
+// stores nothing, the page still works.
 
 // The one conversation that older versions of the page stored here; it is read and never changed.
 const OLD_CHAT = "hearth.chat";
