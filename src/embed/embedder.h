@@ -59,7 +59,7 @@ class Embedder {
   // a head's weights come from that model.
   Embedder(PassEngine& engine, const EmbedOptions& options);
 
-  // Returns the elements of a vector.
+  // Returns how many elements a vector has.
   uint32_t width() const { return head_ ? 1 : engine_.spec().hyper.width; }
   // Returns the most tokens that a text may have.
   uint32_t context() const { return engine_.context(); }

@@ -47,8 +47,8 @@ class Pooler {
   PoolingType pooling_;
   uint32_t width_;
   uint64_t rows_ = 0;
-  std::vector<double> sum_;  // kMean
-  std::vector<float> row_;   // the others
+  std::vector<double> sum_;  // used by kMean
+  std::vector<float> row_;   // used by the other kinds
 };
 
 // Divides a vector by its length; one of zeros stays as it is. All elements must be finite.

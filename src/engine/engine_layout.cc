@@ -139,7 +139,7 @@ void cut_to_fit(const ModelSpec& spec, const Machine& machine, Isa isa, EngineLa
     for (uint32_t s = 0; s < layout->shard_count(); ++s) {
       uint32_t node = machine.memory_node(layout->plan.shard_nodes[s]);
       uint64_t there = machine.nodes[node].available_bytes;
-      if (there == 0) return;  // unknown
+      if (there == 0) return;  // the memory is unknown
       uint64_t work = layout->work_bytes(s), left = there > work ? there - work : 0;
       bytes.push_back(layout->weight_bytes[s] + kv_bytes(*layout, s, min_pages));
       fits = fits && bytes[s] <= left;
@@ -192,7 +192,7 @@ uint32_t sized_kv_pages(const Machine& machine, const EngineLayout& layout) {
   const EngineOptions& options = layout.options;
   uint32_t least = min_kv_pages(layout);
   if (options.kv_bytes == 0) {
-    // More pages than its sequences can fill would only hold pages of ended texts.
+    // More pages than the engine's sequences can fill would only keep pages of ended texts.
     const uint64_t most = uint64_t{options.sequences} * pages_for(options.context);
     return std::max(least,
                     kv_pages_that_fit(machine, layout, options.kv_share, std::min(kMax, most))

@@ -40,8 +40,8 @@ struct EngineLayout {
   EnginePlan plan;
   GraphLimits limits;
   PhaseSizes prefill, decode;
-  KvView kv;                         // without memory
-  StateView states;                  // without memory
+  KvView kv;                         // the layout of KV pages, which have no memory yet
+  StateView states;                  // the layout of states, which have no memory yet
   uint32_t kv_pages_wanted = 0;      // KV pages that there would be if memory allowed it
   std::vector<size_t> weight_bytes;  // by shard
   std::vector<size_t> logit_bytes;   // by shard

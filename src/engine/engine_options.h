@@ -91,7 +91,7 @@ struct EngineOptions {
   // Rows by which tokens of a prompt are scored at a time (Engine::score()); 0: none are ever
   // scored.
   uint32_t scored_rows = 0;
-  uint32_t items = 64;  // sequences a step may have, of a model without a KV cache
+  uint32_t items = 64;  // most sequences of a step, for models without a KV cache
 };
 
 inline constexpr uint32_t kDefaultContext = 4096;

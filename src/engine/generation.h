@@ -183,7 +183,7 @@ class Generation {
   std::vector<TokenLogit> allowed_;  // the likeliest tokens that may come
   std::vector<uint64_t> mask_;       // a bit for each token that may come
   bool looked_ahead_ = false;        // sample_ahead() has been called for the next token
-  std::optional<Sampled> ahead_;     // the result of that call
+  std::optional<Sampled> ahead_;     // the result of sample_ahead()
   std::exception_ptr ahead_error_;   // why there is no next token
 };
 

@@ -69,7 +69,7 @@ class TopTokens {
 // Returns the `count` likeliest tokens, or all where there are fewer; the likeliest first.
 std::vector<TokenLogit> top_tokens(std::span<const float> logits, uint32_t count);
 
-// Returns `sum` + exp(logit - most) of each in turn.
+// Adds exp(logit - most) of each logit in turn to `sum`, and returns the result.
 double add_exps(std::span<const float> logits, double most, double sum);
 // Returns log(sum(exp(logits))): a logit less this is its log-probability.
 double log_sum_exp(std::span<const float> logits);

@@ -24,7 +24,7 @@ namespace {
 // The approximate seconds that measuring takes.
 constexpr double kMeasureSeconds = 2;
 
-// Fills options that are not given from the engine's plan.
+// Returns the options, with those that are not given taken from the engine's plan.
 PromptStreamOptions by_plan(PromptStreamOptions options, const EnginePlan& plan) {
   if (!plan.stream) return options;
   StreamPlanOptions& how = options.plan;

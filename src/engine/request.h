@@ -47,7 +47,7 @@ struct Request {
   // The tags of a language's grammar (GrammarBuilder::set_tag) within whose parts of the text stop
   // strings are searched for. 0: they are searched for in all of the text.
   uint32_t stop_tags = 0;
-  std::vector<int32_t> stop_tokens = {};  // end the text like the model's own
+  std::vector<int32_t> stop_tokens = {};  // end the text like the model's own end tokens
   // Whether the text includes what ended it: the stop string, or the token of `stop_tokens`.
   bool include_stop = false;
   bool special_text = false;  // the text shows control tokens by their names

@@ -58,8 +58,8 @@ class Sampler {
   // Returns whether the options let this token come next, whatever its logit.
   bool may_come(int32_t token) const;
 
-  // Returns the next token, or nothing if the options forbid every one. Does not accept it. `mask`
-  // has a bit for each token that may come; without it all may.
+  // Returns the next token, or nothing if the options forbid every one. Does not accept() it.
+  // `mask` has a bit for each token that may come; without it all may.
   std::optional<int32_t> sample(std::span<const float> logits, std::span<const uint64_t> mask = {});
   // Returns whether sample() draws from all tokens by their probabilities. Then a caller may draw
   // without a mask and, if the token is not in the mask, draw again with it: the distribution is

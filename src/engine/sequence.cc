@@ -124,7 +124,7 @@ StateMove Sequence::grow_for_passes(std::span<const int32_t> tokens) {
 void Sequence::finish_passes() {
   const auto size = static_cast<uint32_t>(pages_.size());
   if (ring_ > 0 && size > ring_begin_ + ring_) {
-    // The `ring_` window pages that took turns hold the last positions now.
+    // The `ring_` window pages that passes filled in turn now hold the last positions.
     give_back_before(ring_begin_);
     window_begin_ = size - ring_;
   }
@@ -353,7 +353,7 @@ uint32_t Sequence::adopt_prefix(std::span<const int32_t> tokens) {
   return static_cast<uint32_t>(count);
 }
 
-// Adopts pages with the kept window that its tokens now need.
+// Adopts the kept window pages that its tokens now need.
 void Sequence::adopt_window(std::span<const uint32_t> found) {
   const auto own = static_cast<uint32_t>(pages_.size());
   const uint32_t begin = windows_->first_held(length());

@@ -165,7 +165,7 @@ class Sequence {
   void adopt_window(std::span<const uint32_t> found);
   void file_window_page(uint32_t index);
   StateMove own_slot();
-  // Takes a slot that is held or kept, in place of its own.
+  // Holds `slot`, which is already held or kept, in place of its own slot.
   void take_state(uint32_t slot);
   void drop_state();
   uint32_t back_to_state(uint32_t length);

@@ -54,7 +54,7 @@ class StatePool {
 
   uint32_t max_kept() const { return max_kept_; }
   uint32_t kept_count() const { return kept_count_; }
-  // Returns how many kept states were dropped to make room, or with their pages.
+  // Returns how many kept states were dropped to make room, or because their pages were evicted.
   uint64_t evictions() const { return evictions_; }
   // Returns the slot kept for the page; kNoSlot if there is none.
   uint32_t find(uint32_t page) const { return page < kept_.size() ? kept_[page] : kNoSlot; }

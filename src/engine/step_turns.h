@@ -33,7 +33,8 @@ class StepTurns {
   StepTurns(const StepTurns&) = delete;
   StepTurns& operator=(const StepTurns&) = delete;
 
-  // An engine's place among them, used by the engine's thread alone. Its destruction ends its turn.
+  // The place of one engine among those that take turns. Only the engine's thread uses it. Its
+  // destructor ends the engine's turn.
   class Place {
    public:
     explicit Place(StepTurns* turns) : turns_(turns) {}

@@ -27,8 +27,8 @@ class TokenScorer {
 
   // Reserves memory for the answers, so that score() needs none.
   void prepare(std::span<ScoredToken> tokens, uint32_t below);
-  // Scores one token among tokens [0, below), by row i. One thread at a time may call it for each
-  // member.
+  // Scores one token among tokens [0, below), by row i. For each member, one thread at a time may
+  // call this.
   void score(uint32_t member, const StepLogits& logits, size_t i, uint32_t below,
              ScoredToken* token) noexcept;
 

@@ -38,7 +38,7 @@ class WindowPool : public PageStock {
   // Marks a page as wanted: a later sequence may begin after it.
   void want(uint32_t page) { wanted_[page] = true; }
   // Gives back a page that fell behind a window. A wanted page is taken for another use in its
-  // turn, any other before all kept pages.
+  // turn. A page that is not wanted is taken before all kept pages.
   void give_back(uint32_t page) { release(page, wanted_[page] ? Goes::kInTurn : Goes::kFirst); }
 
  private:

@@ -38,7 +38,7 @@ class ClientShares {
     if (!has_room(units)) return false;
     uint64_t own = held_by(client);
     uint64_t others = held_ - own;
-    // Units in use at the same time are counted for the other clients first.
+    // The other clients' units count first as those in use at the same time.
     uint64_t in_use = at_once_ - std::min(others, at_once_);
     uint64_t waits = own + units - std::min(own + units, in_use);
     return waits <= all_ - held_ - units + 1;

@@ -37,7 +37,7 @@ struct HttpOptions {
   uint64_t all_body_bytes = 256 << 20;   // the most for all unanswered requests together
   uint64_t all_reply_bytes = 256 << 20;  // the most for all unwritten replies together
   uint32_t pipeline_bytes = 16 << 10;    // read ahead during an answer; then reading pauses
-  uint64_t write_bytes = 1 << 20;        // a client must take so many in write_seconds
+  uint64_t write_bytes = 1 << 20;        // bytes that a client must take in write_seconds
 
   double header_seconds = 10;   // from a request's first byte to its header's end
   double body_seconds = 30;     // from the header's end to the body's end

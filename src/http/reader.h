@@ -82,7 +82,7 @@ class HttpReader {
   // Goes from kHeadDone to kBody; to kDone where there is no body, to kRefused where it is known to
   // be too large.
   void begin_body();
-  // Both go from kDone to kStart.
+  // Both go to kStart: release() from kDone, with the request; reset() from any stage.
   HttpRequest release(BodyLease& lease);
   void reset();
 

@@ -45,8 +45,8 @@ struct HttpShared {
   HttpReplyFields reply_fields = [](const HttpRequest&) { return HttpFields(); };
   std::shared_ptr<BodyBudget> bodies;
   std::shared_ptr<ReplyBudget> replies;
-  WakeSlot answering;              // the mailbox's
-  std::deque<WakeSlot> accepting;  // the listeners'
+  WakeSlot answering;              // the mailbox's slot
+  std::deque<WakeSlot> accepting;  // a slot for each listener
   std::shared_ptr<AnswerMailbox> mailbox;
   ConnectionTable<HttpConnection> table{SIZE_MAX, SIZE_MAX};
   std::atomic<bool> draining = false;  // connections end with their next answer

@@ -100,8 +100,8 @@ void Completion::settle_request() {
   }
 }
 
-// Sets the grammar of a completion's output. Its stops are cleared: such a text ends where its
-// grammar ends.
+// Sets the grammar of a completion's output. Clears the request's stops, since such a text ends
+// where its grammar ends.
 void Completion::settle_language() {
   if (call_.shape.kind == OutputKind::kFree) return;
   call_.request.language = model_.languages->find(call_.shape, model_.backend.tokenizer());

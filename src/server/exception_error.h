@@ -11,9 +11,9 @@
 
 namespace hearth {
 
-// Returns the error for a client. A RequestError has its own. Other Errors: 400 for a request that
-// cannot be served, 429 for one that came too early, 503 for lack of resources. Memory that ran out
-// is 503. All else is 500.
+// Returns the error that a client gets. A RequestError holds its own. Other Errors become 400 for a
+// request that cannot be served, 429 for one that came too early, 503 for lack of resources. Memory
+// that ran out becomes 503, any other exception 500.
 ApiError api_error_of(const std::exception& error);
 
 // Calls `fail`, which takes an ApiError, with api_error_of(error). If memory ran out, during that

@@ -54,7 +54,7 @@ std::optional<double> read_duration(std::string_view text) {
     for (const Unit& each : kUnits) {
       if (each.name == name) unit = &each;
     }
-    // A number without a unit means seconds, and must stand alone.
+    // A number without a unit means seconds, and must be the whole text.
     if (unit == nullptr && !(name.empty() && text.empty() && seconds == 0)) return {};
     seconds += number * (unit == nullptr ? 1 : unit->seconds);
     text.remove_prefix(length);

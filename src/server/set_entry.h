@@ -53,8 +53,8 @@ struct SetEntry {
   bool expires() const {
     return !model->pinned && ttl_seconds < std::numeric_limits<double>::infinity();
   }
-  // Sets the idle time until unload: the request's, but at most the model's own; below 0 or
-  // nothing: the model's own.
+  // Sets the idle time until unload to the one that a request asks for, but at most the model's
+  // own. If that is below 0 or nothing, sets the model's own.
   void note_time(const std::optional<double>& wished) {
     const double own = model->ttl_seconds;
     ttl_seconds = !wished || *wished < 0 ? own : std::min(*wished, own);
