@@ -1,5 +1,5 @@
-// KernelTables: the table of every level that this build has, with the schedules of one processor
-// (kernels/processor_schedules.h). A product without a schedule of its own is computed by these.
+// KernelTables: the kernels of every level that this build has, with the schedules of one processor
+// (kernels/processor_schedules.h). They are used for all products without their own schedule.
 #pragma once
 
 #include <deque>

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// A level, and a level above it that has kernels of its own only for codes.
+// A level, and a level above it whose only own kernels are those for integer codes.
 #if defined(__x86_64__)
 constexpr Isa kLow = Isa::kAvx2, kHigh = Isa::kAvxVnni;
 #elif defined(__aarch64__)

@@ -1,6 +1,6 @@
-// The kernels of one ISA level as a table of pure functions. `kernels_for` returns the level chosen
-// at start (topology/cpu_features.h); a level that this build has no kernels for is an internal
-// error.
+// The kernels of one ISA level as a table of pure functions. `kernels_for` returns the table of the
+// level that was chosen at start (topology/cpu_features.h). It is an internal error if this build
+// has no kernels for that level.
 //
 // Differences between processors of one level are data (kernels/processor_schedules.h):
 // `kernels_for` returns the level with the schedules of the processor that the program runs on.

@@ -53,8 +53,8 @@ std::string numbers_text(const ProcessorSchedules::Numbers& numbers) {
   return fmt::format("{}{}", numbers.least, numbers.most == kMaxNumber ? "+" : "");
 }
 
-// Replaces a character, to spell a vendor as one word and back: some vendors' names have spaces ("
-// Shanghai  ").
+// Returns the vendor's name with each `from` replaced by `to`. This spells a vendor as one word and
+// back, since some names have spaces ("  Shanghai  ").
 std::string with_each(std::string vendor, char from, char to) {
   std::ranges::replace(vendor, from, to);
   return vendor;

@@ -67,7 +67,7 @@ void write_levels() {
 class Levels : public testing::Environment {
  public:
   void TearDown() override {
-    // A run of only some tests must not write the file.
+    // If only some tests run, the file is not written.
     bool all = testing::GTEST_FLAG(filter) == "*";
     if (all && testing::UnitTest::GetInstance()->Passed()) write_levels();
   }

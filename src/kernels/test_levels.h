@@ -15,8 +15,8 @@ namespace hearth {
 // Returns every level that can run here, slowest first.
 std::vector<Isa> test_levels();
 
-// Returns the test levels whose kernel, as `kernel_of(isa)` returns it, is used by no slower level.
-// A level that adds one instruction shares most kernels with the level below it.
+// Returns the test levels without those whose kernel, as `kernel_of(isa)` returns it, a slower
+// level uses, too. A level that adds one instruction shares most kernels with the level below it.
 template <typename KernelOf>
 std::vector<Isa> levels_with_own(KernelOf kernel_of) {
   std::vector<Isa> own;

@@ -56,8 +56,8 @@ TEST(ActivationPlanTest, KeepsAlignment) {
 }
 
 TEST(ActivationPlanTest, FillsGapsExactly) {
-  // Values of 512 and 256 bytes die between others that live on; two later ones need exactly that
-  // room.
+  // The values of 512 and 256 bytes die while their neighbours in memory live on. Two later values
+  // need exactly the room of these two.
   Values values = {{512, 64, 0, 1}, {320, 64, 0, 9}, {256, 64, 0, 1},
                    {320, 64, 0, 9}, {256, 64, 3, 4}, {512, 64, 3, 4}};
   ActivationPlan plan = plan_activations(values);
@@ -90,7 +90,7 @@ TEST(ActivationPlanTest, LikeLayersTakeTheMemoryOfFew) {
 }
 
 TEST(ActivationPlanTest, PiecesTakeWhatFits) {
-  // Two of three live together, and no two fit into a piece.
+  // At times 1 and 2 two of the three large values live, and no two of these fit into one piece.
   const Values values = {{600, 64, 0, 1}, {700, 64, 1, 2}, {650, 64, 2, 3}, {200, 64, 0, 3}};
   const ActivationPlan plan = plan_activations(values, 1024);
   expect_valid(values, plan, 1024);
@@ -132,7 +132,7 @@ TEST(ActivationPlanTest, RandomGraphsAreValidAndNearTheLowerBound) {
     sum += ratio;
     worst = std::max(worst, ratio);
   }
-  // The seed is fixed: these are facts about the algorithm, not chances.
+  // The seed is fixed, so the result does not depend on chance.
   EXPECT_LT(worst, 1.2);
   EXPECT_LT(sum / kGraphs, 1.05);
   RecordProperty("mean_ratio", std::to_string(sum / kGraphs));

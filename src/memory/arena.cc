@@ -132,9 +132,9 @@ bool Arena::map_explicit_huge(const Machine& machine) {
   mapping_bytes_ = capacity_;
   base_ = static_cast<std::byte*>(mapping);
   if (machine.binds_memory()) bind(machine);
-  // The system counts free pages for all nodes together: only touching them shows that this node
-  // has them, and asking the kernel to do it gives an error where a first store would kill the
-  // process.
+  // The kernel counts free pages of all nodes together, so only touching the pages shows whether
+  // this node has enough. Here the kernel touches them and reports an error if it has not, while a
+  // store to a missing page would kill the process.
   if (madvise(base_, capacity_, MADV_POPULATE_WRITE) != 0) {
     notes_.push_back(fmt::format("2 MiB pages for {} are refused ({}), transparent ones are used",
                                  name_, std::strerror(errno)));

@@ -28,9 +28,10 @@ enum class Binding {
 
 class Arena {
  public:
-  // Holds `bytes` (rounded up to 2 MiB from there on) on the node with index `node` of `machine`
-  // or, if that has no memory, on the nearest that has. Throws kResource if the address space or
-  // lock limits do not allow it. check_memory() checks whether the memory exists.
+  // Holds `bytes` on the node with index `node` of `machine` or, if that node has no memory, on the
+  // nearest node that has. `bytes` are rounded up to whole pages: of 2 MiB from 2 MiB on. Throws
+  // kResource if the address space or lock limits do not allow it. check_memory() checks whether
+  // the memory exists.
   Arena(const Machine& machine, uint32_t node, size_t bytes, std::string name,
         Binding binding = Binding::kNode);
   ~Arena();
@@ -48,8 +49,8 @@ class Arena {
   uint32_t node() const { return node_; }
   const std::string& name() const { return name_; }
 
-  // The kind of pages asked of the kernel. Only touched memory is in transparent huge pages
-  // (huge_bytes()).
+  // Returns the kind of pages asked of the kernel. Memory lies in transparent huge pages only once
+  // it is touched (huge_bytes()).
   PageKind page_kind() const { return page_kind_; }
   bool bound() const { return bound_; }
   // Return sentences on what the system refused: a binding or a page size; empty if it refused
@@ -78,9 +79,9 @@ class Arena {
   size_t mapping_bytes_ = 0;
 };
 
-// Throws kResource, naming `what`, the figures and the remedy, if `needed` bytes are more than this
-// machine has to give now (of all nodes, and of cgroup limits). Call it before any memory is
-// touched. A machine that is only described, or whose memory is unknown, passes.
+// Throws kResource if `needed` bytes are more than this machine has to give now (of all nodes, and
+// of cgroup limits). The error names `what`, the figures and the remedy. Call it before any memory
+// is touched. A machine that is only described, or whose memory is unknown, passes.
 void check_memory(uint64_t needed, const std::string& what, const Machine& machine);
 
 // Does what check_memory() does, for memory that is bound to one node. If that node is full, the

@@ -102,8 +102,8 @@ TEST(ArenaDeathTest, TheEndIsGuarded) {
   EXPECT_DEATH(*end = std::byte{1}, "");
 }
 
-// Makes a machine with several nodes whose first is the real one: on a computer with one node this
-// binds for real, and the kernel refuses a node that isn't there.
+// Makes a machine of two nodes: a real one, and one with a number that the kernel does not know. So
+// even a computer with one node binds memory to the first, and refuses to bind to the second.
 Machine two_nodes() {
   Machine machine = Machine::live();
   NumaNode other = machine.nodes[0];

@@ -110,9 +110,9 @@ void read_line(Plan& plan, uint32_t version, LineReader& line) {
   line.finish();
 }
 
-// Returns how many of `groups` groups work on each shard: one at least, and each further one where
-// groups have the most members so far. `first` holds the first member on each shard, and last the
-// number of members.
+// Returns how many of `groups` groups work on each shard. Every shard has one group. Each further
+// group goes to the shard that has the most members for each of its groups so far. `first` holds
+// the first member on each shard, followed by the number of all members.
 std::vector<uint32_t> parts_by_members(const std::vector<uint32_t>& first, uint32_t groups) {
   size_t shards = first.size() - 1;
   std::vector<uint32_t> parts(shards, 1);
@@ -177,7 +177,7 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
          "--threads",
          members, groups);
   }
-  std::vector<uint32_t> first(shards + 1, 0);  // member that is the first on each shard
+  std::vector<uint32_t> first(shards + 1, 0);  // the first member on each shard
   for (uint32_t s = 0; s <= shards; ++s) {
     first[s] = static_cast<uint32_t>(
         std::lower_bound(member_shards.begin(), member_shards.end(), s) - member_shards.begin());

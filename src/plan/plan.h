@@ -1,6 +1,6 @@
 // A Plan says, for one phase (prefill or decode), which members of the team work, how they form
 // groups, how the groups wait for each other, which shards each group works on and how many rows a
-// step may have. Plain data, printable, saved as text, loaded back:
+// step may have. It is plain data that can be printed, saved as text and read again:
 //
 //   hearth-plan 2
 //   phase prefill
@@ -34,10 +34,10 @@ namespace hearth {
 enum class Phase : uint8_t { kPrefill, kDecode };
 const char* phase_name(Phase phase);
 
-// How groups synchronise (ArcLight, section 3.4). kAsync: each group by itself, meeting only where
-// one reads values that another wrote (its Sync B). kLockstep: all threads of all groups in one
-// barrier after every op (its Sync A). Results are the same to the bit; kLockstep serves
-// comparisons.
+// How groups synchronise (ArcLight, section 3.4). kAsync: each group goes on by itself, and groups
+// meet only before one reads values that another wrote (ArcLight's Sync B). kLockstep: all threads
+// of all groups meet in one barrier after every op (its Sync A). Both give the same bits; kLockstep
+// serves comparisons.
 enum class GroupSync : uint8_t { kAsync, kLockstep };
 const char* group_sync_name(GroupSync sync);
 // Returns the GroupSync of that name, or none.
@@ -88,7 +88,7 @@ struct Plan {
   std::vector<uint32_t> working_members() const;
 };
 
-// The limit on members: more than any known machine has PUs.
+// The most members that a plan may have: more than any known machine has PUs.
 inline constexpr uint32_t kMaxMembers = 1u << 16;
 
 // Makes the plan of `groups` groups over `shards` shards, for members that stand on the shards

@@ -48,7 +48,8 @@ AxisCuts::AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> s
   uint32_t begin = 0;
   for (uint32_t share : shares) {
     before += share;
-    // The end is rounded to nearest; the last share that is not empty ends at `granules` exactly.
+    // The end of a share is rounded to the nearest granule. The last share above 0 ends at
+    // `granules` exactly.
     auto end = static_cast<uint32_t>((granules * before + total / 2) / total);
     shards_.push_back({unit_at(begin), unit_at(end)});
     segments_.push_back(cut_segments(shards_.back(), std::lcm(granule, coarse)));

@@ -11,10 +11,11 @@
 // Every boundary but the end is a multiple of `granule` units, so that K ranges start at multiples
 // of 32 elements. Shards may be empty or of unequal size.
 //
-// Some weights of an axis come in coarse units, several units on end: K and V have one head where Q
-// has a group of heads. Shards may meet inside a coarse unit, but segments of one shard may not.
-// The widened axis has the coarse units as its own. If shards divide a coarse unit, each of them
-// has it: their ranges overlap, while the ranges of a shard's segments do not.
+// Some weights of an axis have coarse units, each as long as several consecutive units: K and V
+// have one head for a whole group of heads of Q. Two shards may meet inside a coarse unit, but two
+// segments of one shard may not. A widened axis counts in coarse units. If two shards divide a
+// coarse unit, both hold all of it. So on a widened axis the ranges of shards may overlap, while
+// the ranges of one shard's segments never do.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,8 @@ class AxisCuts {
   // of a shard meet at multiples of `coarse` units as well as of `granule` units.
   AxisCuts(uint32_t units, uint32_t granule, std::span<const uint32_t> shares, uint32_t coarse = 1);
 
-  // Returns the axis with units of `coarse` units of this one. Each of its ranges holds every
-  // coarse unit that the old range touches.
+  // Returns the widened axis, whose units are `coarse` units of this one each. Each of its ranges
+  // holds every coarse unit that the same range of this axis touches.
   AxisCuts widened(uint32_t coarse) const;
 
   uint32_t units() const { return units_; }

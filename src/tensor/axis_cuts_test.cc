@@ -62,8 +62,8 @@ TEST(AxisCuts, RandomAxesAreCoveredInOrderAtGranules) {
   }
 }
 
-// Two shards share 3 runs of 4 units. The shards meet in the middle run, their segments at its
-// ends.
+// Two shards share 3 runs of 4 units. The shards meet inside the middle run, while the segments of
+// a shard meet at the ends of that run.
 TEST(AxisCuts, ShardsMeetInsideRunsAndSegmentsBetween) {
   AxisCuts cuts(12, 1, std::vector<uint32_t>{1, 1}, 4);
   EXPECT_EQ(cuts.shard(0), (UnitRange{0, 6}));
@@ -78,7 +78,7 @@ TEST(AxisCuts, ShardsMeetInsideRunsAndSegmentsBetween) {
   EXPECT_EQ(wide.shard(1), (UnitRange{1, 3}));
   EXPECT_EQ(wide.segments(1)[0], (UnitRange{1, 2}));
   EXPECT_EQ(wide.part_units(1, 1, 2), (UnitRange{2, 3}));
-  // No granule divides a run here, so segments meet at common ends of granules and runs.
+  // The granule of 2 units does not divide the run of 3, so segments meet at multiples of 6 units.
   AxisCuts both(24, 2, std::vector<uint32_t>{1}, 3);
   ASSERT_EQ(both.segments(0).size(), 4u);
   EXPECT_EQ(both.segments(0)[1], (UnitRange{6, 12}));

@@ -5,8 +5,9 @@
 // operations round: the sum with a minimum, and the product of E4M3 with the scale of a whole
 // matrix (kL4H).
 //
-// A type's decoding fills a CodeBlock from a block of a file, a kind's unpacking from a pack.
-// `stored` holds the numbers that the scales and minima are made of; packs keep these.
+// The decoding of a type fills a CodeBlock from a block of a file, and the unpacking of a pack kind
+// fills it from a pack. `stored` holds the numbers of the file from which the scales and minima are
+// computed; packs keep these numbers.
 #pragma once
 
 #include <cstddef>
@@ -100,7 +101,7 @@ struct BlockBytes {
   uint8_t operator[](size_t i) const { return at[i]; }
 };
 
-// Reads two bits an element of a super-block; four blocks share 32 bytes.
+// Reads the codes of two bits of block `part` of a super-block. Four blocks share 32 bytes.
 struct TwoBits {
   BlockBytes<kBlock> x;
   uint32_t shift;
@@ -110,13 +111,13 @@ struct TwoBits {
 
 inline constexpr uint64_t kOneInEachByte = 0x0101010101010101;
 
-// Returns eight bytes, the first in the lowest bits: byte i is bit i.
+// Returns eight bytes, the first one in the lowest bits of the result. Byte i is bit i of `bits`.
 inline uint64_t spread_bits(uint8_t bits) {
   const uint64_t kept = bits * kOneInEachByte & 0x8040201008040201;
   return ((kept + 0x7f7f7f7f7f7f7f7f) | kept) >> 7 & kOneInEachByte;
 }
 
-// Returns eight bytes: byte i is bits 2 i and 2 i + 1.
+// Returns eight bytes like spread_bits(). Byte i is bits 2 i and 2 i + 1 of `pairs`.
 inline uint64_t spread_pairs(uint16_t pairs) {
   uint64_t x = pairs;
   x = (x | x << 24) & 0x000000ff000000ff;
@@ -126,7 +127,7 @@ inline uint64_t spread_pairs(uint16_t pairs) {
 
 inline void put_codes(uint8_t* out, uint64_t eight) { std::memcpy(out, &eight, sizeof eight); }
 
-// Looks codes of 4 bits up: element i is in the low nibble of byte i, element N + i in the high
+// Looks up codes of 4 bits: element i is in the low nibble of byte i, element N + i in the high
 // one. Writes the codes of a CodeBlock to out[2 N].
 template <size_t N>
 inline void look_up_nibbles(const std::byte* nibbles, const CodeTable& table, uint8_t* out) {

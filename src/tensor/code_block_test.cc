@@ -1,4 +1,4 @@
-// Tests results of types' decoding besides values, of which packs are made: the stored scales, and
+// Tests what decoding gives besides values, since packs are made of it: the stored scales, and
 // codes that are entries of the type's table.
 #include "tensor/code_block.h"
 

@@ -1,6 +1,7 @@
-// The tables of types whose codes are looked up (CodeTable in tensor/pack_kind.h). A type decodes
-// to one of `values`, and the scale of its CodeBlock includes `factor`. So an element is factor * d
-// * scale * value, with d and scale as in StoredScales. Entries that no code uses are 0.
+// The tables for types whose codes are looked up (CodeTable in tensor/pack_kind.h). Decoding such a
+// type gives an entry of `values` for each code, and `factor` is part of the scale of its
+// CodeBlock. So an element is factor * d * scale * value, with d and scale as in StoredScales.
+// Entries that no code uses are 0.
 #pragma once
 
 #include "tensor/pack_kind.h"

@@ -1,6 +1,7 @@
 // The order of a matrix's columns in memory, if it differs from the order of its input: column j of
-// the pack is column order[j] of the matrix. So products read element order[j] of the input there.
-// An order has every column once; null means that columns lie in the input's order.
+// the pack is column order[j] of the matrix. So a product multiplies column j of the pack by
+// element order[j] of its input. An order names every column once; null means that columns lie in
+// the input's order.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,8 @@ namespace hearth {
 enum class DType : uint8_t { HEARTH_DTYPES(HEARTH_ENUMERATOR) };
 #undef HEARTH_ENUMERATOR
 
-// A scale or minimum in a block, to which all values of the block are proportional.
+// The form and the place of one of the scales and minima of a block. If all of these are multiplied
+// by a number, so are all values of the block.
 struct BlockScale {
   ScaleForm form = ScaleForm::kNone;
   uint32_t offset = 0;  // bytes
@@ -64,13 +65,14 @@ inline constexpr uint32_t kNoGgufType = UINT32_MAX;
 
 struct DTypeInfo {
   std::string_view name;             // "q4_0", as llama.cpp's tools print it, in lower case
-  uint32_t gguf_type = kNoGgufType;  // its number in GGUF files (ggml_type)
+  uint32_t gguf_type = kNoGgufType;  // the type's number in GGUF files (ggml_type)
   uint32_t block_elements;           // 1 for the plain types, else a multiple of kBlock
   uint32_t block_bytes;
   PackKind pack;
   PackForm form = {};
   std::array<BlockScale, 4> scales = {};  // of a block; kNone beyond the last
-  // Every type has either `widen` or `decode`. Plain types: writes the elements to out[elements].
+  // Writes the elements to out[elements]. The plain types have `widen`, all other types have
+  // `decode`.
   void (*widen)(const std::byte* row, size_t elements, float* out) = nullptr;
   // Decodes elements [32 part, 32 part + 32) of a block; `out` is overwritten.
   void (*decode)(const std::byte* block, uint32_t part, CodeBlock& out) = nullptr;

@@ -31,7 +31,7 @@ FitLanes fit_of(const CodeKind& kind) {
                                       : fit_minima<kMinSearch5, kWeightedMin5>;
 }
 
-// The last blocks, fewer than the lanes, padded with blocks of zeros.
+// Holds the last blocks of a call, fewer than the lanes, and blocks of zeros for the lanes behind.
 struct PaddedBlocks {
   float at[kLanes * 32];
 
@@ -62,8 +62,8 @@ void fit_lanes(const CodeKind& kind, const float* x, size_t blocks, const float*
   }
 }
 
-// Finds the nearest codes of at most kLanes blocks. A last loop of its own turns codes into bytes,
-// since the loops are vectorised only then.
+// Finds the nearest codes of at most kLanes blocks. A separate last loop turns codes into bytes,
+// since compilers vectorise the loops only then.
 void nearest_few(const CodeKind& kind, const float* x, size_t blocks, const ScaleAndMin* of,
                  int8_t* codes) {
   const LaneFloats low = floats(static_cast<float>(kind.low));

@@ -1,6 +1,7 @@
-// Fits the scale, or the scale and the minimum, of blocks of elements that share one. The best ones
-// minimise the squared error of whole codes, weighted if each element has a weight. A fixed series
-// of candidates' codes is compared, each with the best scale for these codes.
+// Fits one scale, or one scale and one minimum, to each block of elements. The best ones minimise
+// the squared error of the elements that whole codes stand for, weighted if each element has a
+// weight. The codes of a fixed series of candidates are compared, each with the best scale for
+// these codes.
 //
 // Code for each level of instructions fits as many blocks at once as a register has lanes. It first
 // rounds the elements to whole numbers in proportion to the block's largest element. Candidates'
@@ -15,9 +16,9 @@
 
 namespace hearth {
 
-// Blocks of `elements` elements with codes from `low` to `high`: x ~ scale code - min. With `low` 0
-// neither scale nor minimum is negative. Else there is no minimum, and the scale may be negative if
-// there is one more code below 0 than above. There are these five kinds.
+// A kind of blocks: `elements` elements with codes from `low` to `high`, where x ~ scale code -
+// min. If `low` is 0, neither scale nor minimum is negative. Otherwise there is no minimum, and the
+// scale may be negative if the codes have one more value below 0 than above. The five kinds follow.
 struct CodeKind {
   size_t elements;
   int low, high;

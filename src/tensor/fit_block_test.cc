@@ -108,7 +108,7 @@ TEST(FitBlock, IsNearlyTheBestOfManyTried) {
   }
 }
 
-// Neighbouring blocks, or none, change no bit of a block.
+// A block gets the same bits at every level, alone and with other blocks beside it.
 TEST(FitBlock, LevelsAndBlocksBesideChangeNothing) {
   constexpr size_t kCount = 37;
   for (const CodeKind& kind : kKinds) {

@@ -12,8 +12,8 @@ namespace {
 static_assert(kFp8Elements == kFp8ScaleBlock);
 constexpr size_t kMaxFp8Lanes = 16;
 
-// The last blocks of a row, padded with zeros: they are fewer than the lanes, or the last one is
-// cut.
+// Holds the last blocks of a row, padded with zeros. They are fewer than the lanes, or the last one
+// has fewer than 128 elements.
 struct LastFp8Blocks {
   float x[kMaxFp8Lanes * kFp8ScaleBlock] = {}, weights[kMaxFp8Lanes * kFp8ScaleBlock] = {};
   float scales[kMaxFp8Lanes];

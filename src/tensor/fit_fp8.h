@@ -1,6 +1,6 @@
 // Quantises rows to FP8 E4M3 codes with a scale for every 128 elements, by least squares. The codes
 // of a fixed series of scales are compared, each with the best scale for these codes. The scales
-// span an octave, since twice a scale gives the same codes with other exponents.
+// span an octave, since with twice a scale the codes would be the same but for their exponents.
 #pragma once
 
 #include <cstddef>

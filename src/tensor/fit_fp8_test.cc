@@ -83,7 +83,8 @@ TEST(FitFp8, TheTestsCodesRoundTripAndRoundToEven) {
   EXPECT_EQ(f32_to_e4m3(std::numeric_limits<float>::quiet_NaN()) & 0x7f, 0x7f);
 }
 
-// The test searches 500 scales of an octave. Others give the same codes with other exponents.
+// The test searches 500 scales within an octave. With scales outside of it the codes would be the
+// same but for their exponents.
 TEST(FitFp8, ScalesAreNearlyTheBestOfManyTried) {
   const std::vector<float> values = values_for_fp8(1);
   double found = 0, best = 0, largest = 0;

@@ -24,7 +24,8 @@ struct HeadPanels {
   uint32_t columns() const { return panels * kPanelRows; }
 };
 
-// Returns the most columns of the panels of `rows` rows, wherever the rows begin.
+// Returns how many rows the panels that hold `rows` consecutive rows have at most. The first of the
+// rows may be any row of its panel.
 inline uint32_t max_columns(uint32_t rows) { return round_up(rows + kPanelRows - 1, kPanelRows); }
 
 }  // namespace hearth

@@ -44,7 +44,7 @@ struct PackedFp8 {
     std::memcpy(&s, scales.data() + spec.scales_panel_bytes() * panel + sizeof s * super, sizeof s);
     return s;
   }
-  // Returns a scale of kFP8R.
+  // Returns the scale of a row for a super-block, as kFP8R packs it.
   float scale_of_row(uint32_t row, uint32_t super) const {
     float s;
     std::memcpy(
@@ -99,7 +99,8 @@ TEST(PackFp8, RowsComeBackFromEveryCut) {
 
 TEST(PackFp8, RowsWithScalesOfTheirOwnComeBack) {
   Fp8Tensor t(300, 427);
-  // A NaN replaces the scale, and so all values, of its row and super-block.
+  // A NaN among the codes makes all values of its row and super-block NaN, since the scale becomes
+  // NaN.
   for (std::byte& b : t.codes) {
     if ((b & std::byte{0x7f}) == std::byte{0x7f}) b = std::byte{0x01};
   }

@@ -13,7 +13,7 @@ inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kBlock = 32;
 inline constexpr uint32_t kSuperBlocks = 8;
 
-// X(enumerator, name, more) for each kind, whose row is kind_<name>; `more` is the caller's own.
+// X(enumerator, name, more) for each kind, whose row is kind_<name>; `more` is passed on to X.
 // These kinds are multiplied as integers:
 #define HEARTH_INT8_PACK_KINDS(X, more) \
   X(kQ8_0, q8_0, more)                  \
@@ -69,7 +69,7 @@ struct CodeTable {
   float factor;
 };
 
-// The part of a pack's form that depends on the type, for kinds that leave it open.
+// The part of a pack's layout that its kind leaves open and the type of the weights decides.
 struct PackForm {
   const CodeTable* table = nullptr;   // of the kinds that look codes up
   ScaleForm scale = ScaleForm::kF16;  // of the kinds with groups: kF16, kBF16, kF32 or kE8M0
@@ -89,7 +89,7 @@ struct PackedLane {
   const PackForm* form;
 };
 
-// Describes a kind. Blocks of a panel have 16 rows, super-blocks several blocks.
+// Describes a kind. A block of a panel has 16 rows, and a super-block has several blocks.
 struct PackKindInfo {
   const char* name;        // "q4_0"
   size_t code_bytes;       // of one block of a panel
@@ -97,7 +97,7 @@ struct PackKindInfo {
   size_t super_bytes = 0;  // of one super-block
   size_t head_bytes = 0;   // of a panel, before its super-blocks
   uint32_t super_blocks = kSuperBlocks;
-  bool grouped = false;  // super-blocks are the form's groups and have all scales
+  bool grouped = false;  // whether super-blocks are PackForm's groups and hold all scales
   ScaleForm block_scale = ScaleForm::kNone, super_scale = ScaleForm::kNone;
   uint32_t scale_elements = kBlock;  // elements of one integer dot product: kBlock or half
   bool minima = false;               // whether values are scale * code + minimum

@@ -15,11 +15,11 @@
 
 namespace hearth {
 
-// The rows of a panel: in a file's layout of `dtype`, or as a reader gives them.
+// The rows of a panel: either in a file's layout of `dtype`, or given by `reader` block by block.
 struct PanelSource {
   DType dtype;
   PanelRows rows = {};
-  float scale = 1;  // of kL4H
+  float scale = 1;  // the factor of the rows of kL4H
   const BlockReader* reader = nullptr;
   uint32_t read_rows = 0;  // rows that the reader gives
 

@@ -7,9 +7,9 @@
 // type); rows and k are padded with zeros to whole panels and blocks. Codes and scales lie apart:
 //   codes:  panel 0 [block 0, block 1, ...], panel 1 ..., `codes_panel_bytes()` each
 //   scales: panel 0, panel 1, ...,                        `scales_panel_bytes()` each
-// Both sizes are multiples of 64 and so is the address of both regions. r = row in the panel (one
-// SIMD lane a row), j = element in the block, g = j / 4 (a group is what one int8 dot product
-// eats):
+// Both sizes are multiples of 64 and so is the address of both regions. In the table r is the row
+// in the panel (one SIMD lane a row), j the element in the block, and g = j / 4. A group g is the 4
+// elements that one int8 dot product adds up:
 //
 //   kind   codes of one block                                        scales of one panel
 //   kF32   f32 [32 j][16 r]                                   2048 B  none
@@ -56,11 +56,12 @@
 //   kL2  scale (c - 1)   kQ2_K  d sc[j/16] c - dmin m[j/16]
 //   kL1  scale (2 c - 1)     kIQ1_S  d |sc| (c - 1) + d sc / 8
 //
-// Super-blocks hold 8 blocks (256 elements; FP8: 4 blocks, 128) counted from the whole tensor's
-// K = 0; groups are super-blocks of the form's number of blocks, and its forms say how scale and
-// min are stored. A shard whose k_origin lies inside one carries that super-block's scales too
-// (lossless): block b of the shard belongs to its super-block (b + super_offset()) / 8 (FP8: / 4).
-// In the scales of a panel all supers come first, then all blocks.
+// A super-block has 8 blocks (256 elements), for FP8 4 blocks (128), counted from K = 0 of the
+// whole tensor. Groups are super-blocks with as many blocks as the form says, and the form also
+// says how scale and min are stored. If k_origin lies inside a super-block, the shard has that
+// super-block's scales too, so no scale changes. Block b of the shard belongs to its super-block (b
+// + super_offset()) / 8 (FP8: / 4). In the scales of a panel all super-blocks come first, then all
+// blocks.
 #pragma once
 
 #include <array>
@@ -75,9 +76,9 @@ namespace hearth {
 inline constexpr uint32_t kFp8SuperBlocks = 4;
 
 // The scale that all rows of a panel share for 128 columns. A row with a NaN among these columns
-// has its bit in nan_rows, so that kernels need not look for NaN in the codes: they take NaN as the
-// scale of such a row. In kFP8R, where each row has its own scale, such a row's scale is NaN. So
-// all values of these columns that are read back are NaN.
+// has its bit in nan_rows, and kernels take NaN as its scale. So they need not look for NaN in the
+// codes. In kFP8R, where each row has its own scale, the scale of such a row is NaN. So all values
+// of these columns that are read back are NaN.
 struct Fp8Scale {
   float scale;
   uint32_t nan_rows;  // bit r of row r
@@ -86,8 +87,8 @@ struct Fp8Scale {
 inline PackKind pack_kind_for(DType dtype) { return dtype_info(dtype).pack; }
 inline const PackForm& pack_form_for(DType dtype) { return dtype_info(dtype).form; }
 
-// The type of the rows that a matrix is packed from, and the kind and form of its pack. These are
-// the type's own, kFP8R for FP8, or the kind and form of codes that no type stands for.
+// The type of the rows that a matrix is packed from, and the kind and form of its pack. Kind and
+// form are the type's own ones, or kFP8R for FP8, or those of codes that no DType stands for.
 struct PackedType {
   // NOLINTNEXTLINE(google-explicit-constructor): nearly all types have one kind
   PackedType(DType type) : PackedType(type, pack_kind_for(type)) {}
@@ -99,7 +100,8 @@ struct PackedType {
   // Returns the name of the type, or of the pack kind if that is not the type's own.
   std::string_view name() const;
 
-  // Returns the bytes of a source row of `elements` elements; for codes without their scales.
+  // Returns the bytes of a source row of `elements` elements. Scales of codes that no DType stands
+  // for are not counted.
   size_t source_row_bytes(size_t elements) const;
 
   bool operator==(const PackedType&) const = default;
@@ -183,8 +185,8 @@ class BlockReader {
   virtual float scale(size_t) const { return 1; }
 };
 
-// Packs one panel of a kind of tensor/pack_tables.cc from a reader. The reader gives the first
-// `rows` rows of the panel; the others are padding.
+// Packs one panel, of a kind of tensor/pack_tables.cc, from the blocks that `reader` gives. These
+// are the blocks of the first `rows` rows of the panel; the other rows are padding.
 void pack_panel(const PackSpec& spec, const BlockReader& reader, uint32_t rows, uint32_t panel,
                 std::byte* codes, std::byte* scales);
 

@@ -15,7 +15,8 @@ namespace {
 // Maps value + kCodeZero to a code.
 using CodeOf = std::array<uint8_t, 256>;
 
-// The values of codes: here `code * Step - Offset`, in the next type an entry of the form's table.
+// The values of codes: in this type `code * Step - Offset`, in the next type an entry of the form's
+// table.
 template <int Step, int Offset>
 struct PlainCodes {
   static int value(const PackForm&, uint8_t code) { return code * Step - Offset; }
@@ -24,8 +25,8 @@ struct TableCodes {
   static int value(const PackForm& form, uint8_t code) { return form.table->values[code]; }
 };
 
-// Returns the codes of all values. Values without a code, in rows of padding, get code 0, and a
-// scale of zero.
+// Returns the code of every value. Rows of padding may hold a value without a code, which gets code
+// 0: the scale of such a row is zero.
 template <typename Values, size_t Codes>
 CodeOf codes_of_values(const PackForm& form) {
   CodeOf codes = {};
@@ -200,7 +201,7 @@ struct RowScales {
       for (size_t h = 0; h < 2; ++h) {
         const auto code = static_cast<e4m3_t>(rows[r].stored.scale[h]);
         put_at(own, kPanelRows * h + r, code);
-        // Kernels read a byte as a number without a sign.
+        // Kernels ignore the sign of these bytes, and do not look for NaN in them.
         if (code >= 0x7f) put_at(to.at, r, std::numeric_limits<float>::quiet_NaN());
       }
     }

@@ -1,7 +1,8 @@
 // Transposes small tiles in registers, of 128 bits or as wide as the including file is compiled
 // for. The code uses the compilers' vector extension, so one source serves SSE2 and NEON, which
-// every processor of their family has, and the wider ones. All functions are inlined: a function of
-// one name that is compiled for several levels of instructions must not be linked as one.
+// every processor of their family has, and wider registers. All functions are inlined, since the
+// linker would keep only one of several functions with the same name, compiled for different
+// levels.
 #pragma once
 
 #include <cstddef>

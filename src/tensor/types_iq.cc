@@ -128,8 +128,8 @@ void decode_iq1_s(const std::byte* p, uint32_t part, CodeBlock& b) {
   }
 }
 
-// Returns d. It lies in the top four bits of each of the four words of scales; the first word has
-// its lowest bits.
+// Returns d, whose 16 bits lie in the top four bits of each of the four words of scales. The first
+// word has the lowest four bits.
 f16_t iq1_m_scale(const std::byte* words) {
   uint32_t d = 0;
   for (uint32_t i = 0; i < 4; ++i) d |= (read_at<uint16_t>(words, i) >> 12u) << 4 * i;

@@ -13,7 +13,8 @@ namespace hearth {
 namespace {
 
 constexpr int kRounds = 200;
-// The number of batches is fixed: on a busy machine a first short run would promise far too much.
+// The number of batches is fixed. On a busy machine the benchmark library, which extrapolates from
+// a first short run, would choose far too many.
 constexpr int kBatches = 500;
 
 // Reports the shortest of all batches as ns_min: the cost of the barrier without interference.
@@ -53,7 +54,7 @@ void team_run(benchmark::State& state) {
 }
 
 // Measures a job whose members were asleep, because they rested (`recalled`) or because there was
-// no job (`started`). The wait until they sleep is not measured.
+// no job (`started`). The time until they fall asleep is not measured.
 template <typename Before>
 void wake_up(benchmark::State& state, const Before& before) {
   auto threads = static_cast<uint32_t>(state.range(0));

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Runs body(index) on `count` threads of its own.
+// Starts `count` threads, of which thread `index` runs body(index), and waits for their end.
 template <typename Body>
 void on_threads(uint32_t count, const Body& body) {
   std::vector<std::thread> threads;
@@ -39,8 +39,9 @@ void dawdle(std::mt19937& random) {
   }
 }
 
-// Each thread writes its slot (plain memory) in every round and then reads all others: a thread let
-// through early, or late by a round, reads a wrong number, and ThreadSanitizer sees the race.
+// In every round each thread writes its slot (plain memory) and then reads all others. A thread
+// that the barrier lets through early, or a round late, reads a wrong number, and ThreadSanitizer
+// sees the race.
 void hammer(uint32_t threads, uint32_t rounds) {
   Barrier barrier(threads);
   std::vector<uint64_t> slots(threads, 0);
@@ -95,7 +96,7 @@ struct Places {
   std::vector<std::byte*> seats;
 };
 
-// A seat has a line for every step's flag, and one for the round.
+// A seat has a line for each step's flag and one for the number of the round.
 TEST(BarrierTest, SeatsAreLinesOfTheirOwn) {
   EXPECT_EQ(Barrier::seat_bytes(1), kLineSpacing);
   EXPECT_EQ(Barrier::seat_bytes(2), 2 * kLineSpacing);

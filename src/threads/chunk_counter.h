@@ -1,8 +1,8 @@
-// A ChunkCounter hands out chunks of work to free threads, one or several on end, in rounds. It
-// needs no reset and no barrier between rounds: a round is named by its epoch. The first claim of a
-// newer epoch starts the new round, and a thread that still asks for an older one is told that
-// nothing is left. That is true, since the thread that started the newer round had seen the older
-// one exhausted.
+// A ChunkCounter hands out chunks of work to free threads in rounds, one chunk or several
+// consecutive ones at a time. It needs no reset and no barrier between rounds: a round is named by
+// its epoch. The first claim of a newer epoch starts the new round. A thread that still asks for a
+// chunk of an older round is told that none is left. That is true, since the thread that started
+// the newer round had seen the older one exhausted.
 //
 // Epochs rise by one and wrap (compared by signed distance); the first is 1. A claim is one
 // compare-and-swap, so chunks should take microseconds.
@@ -29,10 +29,10 @@ class alignas(kLineSpacing) ChunkCounter {
     return claim(epoch, count, [](uint32_t) { return 1u; }).begin;
   }
 
-  // Claims several chunks on end: half of what each of the `takers` would get of the chunks left,
-  // at least one (guided self-scheduling: Polychronopoulos and Kuck, 1987). Claims are few, so
-  // streams of memory begin at few places, and the last claims are short. Returns an empty claim at
-  // `count` if no chunk is left.
+  // Claims several consecutive chunks: half of what each of the `takers` would get of the chunks
+  // left, at least one (guided self-scheduling: Polychronopoulos and Kuck, 1987). So there are few
+  // claims, streams of memory begin at few places, and the last claims are short. Returns an empty
+  // claim at `count` if no chunk is left.
   ChunkClaim next_several(uint32_t epoch, uint32_t count, uint32_t takers) noexcept {
     return claim(epoch, count, [&](uint32_t left) { return std::max(1u, left / (2 * takers)); });
   }

@@ -1,7 +1,7 @@
 // A delay point is a place where a test may delay a thread. The schedule fuzzer (tests/sync) is
-// built with HEARTH_DELAY_POINTS and defines both functions. So it reaches orders of events between
-// the steps of posting, waiting and claiming that chance hardly ever gives. In every other build
-// the functions do nothing.
+// built with HEARTH_DELAY_POINTS and defines both functions. With delays between the steps of
+// posting, waiting and claiming it reaches orders of events that hardly ever occur by chance. In
+// every other build the functions do nothing.
 #pragma once
 
 namespace hearth {

@@ -8,7 +8,7 @@ namespace {
 
 void full_fence() noexcept {
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer does not know fences. A locked operation is one on the processors it runs on.
+  // ThreadSanitizer does not know fences. On the processors it runs on, an atomic addition is one.
   std::atomic<uint32_t> word{0};
   word.fetch_add(1, std::memory_order_seq_cst);
 #else

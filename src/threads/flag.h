@@ -1,7 +1,7 @@
-// A Flag is an epoch word with one writer at a time, or with several that arrive, of which the last
-// one posts. Epochs are posted in rising order; waiters wait until at least their epoch was posted.
-// Waiting spins for kSpinTime on the flag's own cache line and then sleeps on a futex. All writes
-// of the writer before post() are visible after wait_at_least().
+// A Flag is an epoch word. It is posted by one thread at a time, or by the last of several threads
+// that arrive. Epochs are posted in rising order; waiters wait until at least their epoch was
+// posted. Waiting spins for kSpinTime on the flag's own cache line and then sleeps on a futex. All
+// writes of the posting thread before post() are visible after wait_at_least().
 //
 // Epochs wrap: they are compared by signed distance, so waits must lie within 2^31 of the posts.
 // A flag that one thread waits on should lie in memory of that thread's node (it may be placed in
@@ -26,8 +26,8 @@ class alignas(kLineSpacing) Flag {
   Flag& operator=(const Flag&) = delete;
 
   void post(uint32_t epoch) noexcept {
-    // This is sequentially consistent against wait_slowly(): either the sleeper sees the epoch, or
-    // the writer sees the sleeper.
+    // The store and the check for sleepers are sequentially consistent with wait_slowly(): either
+    // the sleeper sees the epoch, or this thread sees the sleeper.
     delay_point();
     epoch_.exchange(epoch, std::memory_order_seq_cst);
     delay_point();
@@ -35,8 +35,9 @@ class alignas(kLineSpacing) Flag {
       wake();
   }
 
-  // Counts `count` of the `expected` arrivals that an epoch needs; the call that completes them
-  // posts the epoch. All writes before any arrival are visible after wait_at_least().
+  // Adds `count` to the arrivals of this epoch, which needs `expected` of them. The call that
+  // completes them posts the epoch. All writes before any arrival are visible after
+  // wait_at_least().
   void arrive(uint32_t count, uint32_t expected, uint32_t epoch) noexcept {
     delay_point();
     if (arrived_.fetch_add(count, std::memory_order_acq_rel) + count != expected) return;
@@ -44,8 +45,8 @@ class alignas(kLineSpacing) Flag {
     post(epoch);
   }
 
-  // Acts as post() to each of the flags, but without waiting for one line to arrive before asking
-  // for the next: a line that a core of another package holds takes 0.4 us to fetch.
+  // Posts the epoch to each of the flags, but does not wait for the cache line of one flag before
+  // it asks for the next: a line that a core of another package holds takes 0.4 us to fetch.
   static void post_all(std::span<Flag* const> flags, uint32_t epoch) noexcept;
 
   void wait_at_least(uint32_t epoch) noexcept {
@@ -57,7 +58,7 @@ class alignas(kLineSpacing) Flag {
     return is_at_least(epoch_.load(std::memory_order_acquire), epoch);
   }
 
-  // Returns the epoch posted last; exact for the writer itself.
+  // Returns the epoch posted last. Other threads than the writer may get an older one.
   uint32_t posted() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
   // Returns how many waiters sleep now, or are about to.
@@ -73,7 +74,7 @@ class alignas(kLineSpacing) Flag {
   std::atomic<uint32_t> epoch_{0};
   std::atomic<uint32_t> sleepers_{0};
   std::atomic<uint32_t> arrived_{0};
-  std::atomic<uint32_t> keeping_{0};  // spin.h
+  std::atomic<uint32_t> keeping_{0};  // of spin_until(), spin.h
 };
 
 }  // namespace hearth

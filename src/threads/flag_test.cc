@@ -63,8 +63,8 @@ TEST(FlagTest, TheLastOfSeveralArrivalsPosts) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Two threads play ping-pong with random pauses around the time when the waiter goes to sleep: a
-// wake-up lost there leaves both asleep for ever.
+// Two threads play ping-pong with random pauses around the time when the waiter goes to sleep. A
+// wake-up that is lost there would leave both asleep for ever.
 TEST(FlagTest, NoWakeUpIsLost) {
   constexpr uint32_t kRounds = 3000;
   Flag ping, pong;
@@ -166,7 +166,8 @@ TEST(ChunkCounterTest, RunsAreHalfOfAnEvenShareOfWhatIsLeft) {
   EXPECT_EQ(counter.next(2, 5), 0u) << "an empty round leaves no trace";
 }
 
-// Threads run through rounds without any barrier; each chunk of each round is claimed exactly once.
+// Threads run through rounds without any barrier. Each chunk of each round must be claimed exactly
+// once.
 TEST(ChunkCounterTest, EveryChunkOnceWithoutBarriers) {
   constexpr uint32_t kRounds = 300, kChunks = 37, kThreads = 5;
   ChunkCounter counter;

@@ -7,11 +7,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A yield that takes longer than this came back late. Other waiting threads give a CPU back within
-// microseconds, and threads at an op do soon. Another program keeps it for a time slice, which is
-// longer.
+// The longest time that a yield should take. Other waiting threads give the CPU back within
+// microseconds, and threads that compute an op soon do, too. Another program keeps the CPU for a
+// time slice, which is longer than this.
 constexpr std::chrono::milliseconds kLate{1};
-// The number of waits without a yield after a late yield. They spread its cost of about 4 ms.
+// After a yield that took too long, so many waits do not yield. They spread its cost of about 4 ms.
 constexpr uint32_t kKeepingWaits = 128;
 
 }  // namespace
@@ -24,8 +24,8 @@ bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& k
   while (now < deadline) {
     if (left == 0) {
       // The thread waited for may need this very CPU: 8 threads on 2 CPUs meet in 110 us with this
-      // and in 390 us without. But beside a program that computes on each CPU two threads meet in
-      // 1.7 ms if they always yield and in 35 us if they never do.
+      // yield and in 390 us without. But if another program computes on each CPU, two threads meet
+      // in 1.7 ms if they always yield, and in 35 us if they never do.
       sched_yield();
       if (Clock::now() - now > kLate) keeping.store(kKeepingWaits, std::memory_order_relaxed);
     }

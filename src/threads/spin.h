@@ -1,6 +1,6 @@
-// A thread spins for a short while before it sleeps. A futex costs about 10 us where a spinning
-// thread sees a store after 50 ns, so waits between ops spin; but never for long, so that an idle
-// process uses no CPU and a machine with fewer CPUs than threads goes on.
+// A thread spins for a short while before it sleeps. A futex costs about 10 us, while a spinning
+// thread sees a store after 50 ns, so waits between ops spin. They never spin for long, so that an
+// idle process uses no CPU, and that threads get on even if they are more than the CPUs.
 #pragma once
 
 #include <atomic>
@@ -25,15 +25,15 @@ inline void cpu_relax() noexcept {
 
 namespace spin_detail {
 // The slow part of spin_until(), a function of its own so that the fast part can be inlined. Waits
-// until kSpinTime is over. Between looks it yields the CPU to other runnable threads, unless an
-// earlier yield came back late.
+// until kSpinTime is over. Between calls of ready() it yields the CPU to other runnable threads,
+// unless an earlier yield took too long.
 using ReadyFn = bool (*)(const void* context) noexcept;
 bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& keeping) noexcept;
 }  // namespace spin_detail
 
 // Spins until ready() is true, for at most about kSpinTime, and returns ready()'s last answer.
-// `keeping` belongs to the place that is waited at, and is 0 at first. It is the number of further
-// waits there without a yield, since a yield came back late.
+// `keeping` belongs to the place that is waited at, and is 0 at first. After a yield that took too
+// long it counts down the next waits at this place, which do not yield.
 template <typename Ready>
 bool spin_until(const Ready& ready, std::atomic<uint32_t>& keeping) noexcept {
   // This loop takes about 1 us: most waits end here, without a look at the clock. Much longer costs

@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// Returns once `make` has ended on the thread, which then goes on with `work`. Throws what `make`
-// throws, when the thread has ended. `work` must not throw.
+// Starts a thread that calls `make` and then `work`. Returns once `make` has ended. If `make`
+// throws, waits for the thread's end and throws the same. `work` must not throw.
 template <typename Make, typename Work>
 std::thread start_thread(const Make& make, Work work) {
   std::promise<void> made;

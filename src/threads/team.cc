@@ -112,7 +112,7 @@ uint32_t Team::sleepers() const {
 }
 
 // Sets which members work from now on. A member that goes to rest still sees the start of this run
-// and confirms it; after that only a recall wakes it.
+// and confirms it; after that only its own recall wakes it.
 void Team::change(std::span<const uint32_t> members) noexcept {
   for (uint32_t member : working_) works_[member] = 0;
   for (uint32_t member : members) {
@@ -137,8 +137,8 @@ void Team::run_erased(std::span<const uint32_t> members, JobFn job, void* contex
   context_ = context;
   const uint32_t run = ++run_;
   for (uint32_t member : recalled_) {
-    // Epochs are only compared within 2^31 of each other, and the member may have rested for
-    // longer.
+    // Epochs are only compared within 2^31 of each other, and the member may have rested for more
+    // runs than that. So its flag is first set to the run before this one.
     done_[member].post(run - 1);
   }
   start_.post(run);

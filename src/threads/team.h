@@ -3,11 +3,11 @@
 // in its way. Between jobs workers spin for about kSpinTime and then sleep: an idle team uses no
 // CPU.
 //
-// run_on() lets some members work while the others rest: a resting member sleeps until a job
-// includes it again, whatever jobs the others run, and costs these nothing. A change of members has
-// a cost in the first job of the new ones. It is a wake-up for each member that comes back, and one
-// for each member that goes to rest and had fallen asleep. If member 0 rests, its thread waits for
-// the others.
+// run_on() lets some members work while the others rest. A resting member sleeps until a job
+// includes it again, whatever jobs the others run, and costs these nothing. A change of members
+// costs the first job after it some wake-ups: one for each member that comes back, and one for each
+// member that goes to rest and had fallen asleep. If member 0 rests, its thread waits for the
+// others.
 //
 // run() neither allocates nor throws, and the job must not throw either. Only one run at a time is
 // allowed: run() from within a job, or from two threads at once, is a bug and checked.
@@ -57,7 +57,7 @@ class Team {
     run_on(all_, job);
   }
 
-  // Runs the job on these members alone (ascending, at least one); the others rest.
+  // Runs the job on only these members (ascending, at least one); the others rest.
   template <typename Job>
   void run_on(std::span<const uint32_t> members, Job&& job) noexcept {
     using Plain = std::remove_reference_t<Job>;
@@ -85,8 +85,8 @@ class Team {
   std::vector<std::string> warnings_;
   std::vector<std::thread> workers_;  // [i] is member i + 1
   std::unique_ptr<Flag[]> done_;      // by member: the run it finished last
-  std::vector<int> pin_errors_;       // by member: errno, 0 where pinned or not asked to
-  Flag start_;                        // the run to work on; resting members do not read it
+  std::vector<int> pin_errors_;       // by member: errno, 0 if it is pinned or need not be
+  Flag start_;                        // the run to work on; only members that work read it
   std::unique_ptr<Flag[]> recalls_;   // by member: counts how often it was called back from rest
   uint32_t run_ = 1;                  // the run under way, or the last one
   JobFn job_ = nullptr;               // null: stop

@@ -130,7 +130,7 @@ uint64_t sleeps_of(int thread) {
   return count;
 }
 
-// A team whose member 2 has gone to rest, and sleeps.
+// Holds a team whose member 2 rests and has fallen asleep.
 struct RestingTeam {
   RestingTeam() {
     team.run([&](uint32_t member) noexcept { threads[member] = static_cast<int>(gettid()); });
@@ -146,7 +146,8 @@ struct RestingTeam {
   const std::vector<uint32_t> others = {0, 1};
 };
 
-// Jobs of the others do not wake a resting thread: the kernel counts how often it went to sleep.
+// Jobs of the others do not wake a resting thread: the kernel counts how often the thread went to
+// sleep.
 TEST(TeamTest, RestingThreadsSleepThroughTheOthersJobs) {
   RestingTeam resting;
   const std::vector<int>& threads = resting.threads;
@@ -176,8 +177,8 @@ uint64_t cpu_ticks_of(int thread) {
   return user + system;
 }
 
-// The others run jobs until they have used a fifth of a second of CPU time, however long that
-// takes.
+// The other members run jobs until they have used a fifth of a second of CPU time, however long
+// that takes.
 TEST(TeamTest, RestingThreadsUseNoCpu) {
   RestingTeam resting;
   const std::vector<int>& threads = resting.threads;

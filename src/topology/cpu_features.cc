@@ -46,7 +46,7 @@ constexpr Feature kAllFeatures[] = {
     {"sve", &CpuFeatures::sve},
 };
 
-// A level, the level that it is based on, and the features that it adds to that one's.
+// A level, the level that it is based on, and the features that it adds to those of that level.
 struct Level {
   Isa isa;
   const char* name;

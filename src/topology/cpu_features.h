@@ -1,6 +1,6 @@
 // Finds which instruction sets this processor and its operating system offer, and chooses the level
-// of kernels. A level is a fixed set of features that the kernel files of that level are compiled
-// for; one level stands on another and adds features to it:
+// of kernels. A level is a fixed set of features, for which the kernel files of that level are
+// compiled. Most levels are based on another level and add features to it:
 //
 //   reference   plain C++, on any processor; only ever chosen by force
 //   avx2        AVX2, FMA, F16C
@@ -40,7 +40,7 @@ enum class Isa {
 
 enum class Arch { kX86, kArm, kOther };
 
-// A feature counts only where the operating system saves its registers.
+// A feature counts only if the operating system saves the registers that it uses.
 struct CpuFeatures {
   Arch arch = Arch::kOther;
   bool avx2 = false, fma = false, f16c = false;
@@ -50,8 +50,8 @@ struct CpuFeatures {
   bool neon_fp16 = false, neon_dotprod = false, neon_i8mm = false, neon_bf16 = false, sve = false;
 };
 
-// Returns the features. Asks for the permission to use AMX's registers, if there are any, since
-// their use faults without it. The permission holds for all threads of the process.
+// Returns the features. If there are AMX registers, asks for the permission to use them, since
+// without it their use faults. The permission holds for all threads of the process.
 CpuFeatures detect_cpu_features();
 
 // Returns all levels, on each architecture slower ones before faster ones.
@@ -68,7 +68,7 @@ Isa base_of(Isa isa);
 bool multiplies_bf16(Isa isa);
 
 // Returns the names of the features that `isa` needs and `features` lacks; empty if the level can
-// run. A level of another architecture lacks that architecture.
+// run. For a level of another architecture the result names that architecture.
 std::vector<std::string> missing_for(Isa isa, const CpuFeatures& features);
 
 // Returns the levels that can run here, slowest first; the reference is always among them.

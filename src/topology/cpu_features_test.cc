@@ -79,7 +79,7 @@ CpuFeatures masked_emerald_rapids() {
   return features;
 }
 
-// Neoverse N1, in Altra and Graviton 2; Kunpeng 920 has the same ones of these features.
+// Neoverse N1, in Altra and Graviton 2. Kunpeng 920 has the same subset of these features.
 CpuFeatures neoverse_n1() {
   CpuFeatures features = arm();
   features.neon_fp16 = features.neon_dotprod = true;
@@ -209,7 +209,7 @@ TEST(CpuFeaturesTest, NamesFeaturesThatHigherLevelsLack) {
             (Lines{"amx" + does_not + "amx_int8, amx_bf16"}));
   EXPECT_EQ(lacking_text(Isa::kNeon, neoverse_n1()), (Lines{"i8mm" + does_not + "i8mm"}));
   EXPECT_EQ(lacking_text(Isa::kAmx, sapphire_rapids()), Lines{});
-  // Lines beside a forced level are about levels that cannot run, not about faster ones that can.
+  // If a level is forced, the lines name levels that cannot run, not faster levels that can.
   EXPECT_EQ(lacking_text(Isa::kAvx2, zen5()), (Lines{"amx" + does_not + "amx_int8, amx_bf16"}));
 }
 

@@ -144,7 +144,8 @@ class MachineBuilder {
     machine_.cores.push_back(std::move(core));
   }
 
-  // A cache that spans nodes counts once in each; cores without a cache share one group per node.
+  // A cache that spans several nodes counts once in each node. The cores of a node that have no
+  // cache share one group.
   uint32_t llc_of(hwloc_obj_t core, uint32_t node) {
     hwloc_obj_t cache = last_level_cache(core);
     auto [entry, added] =

@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-// The source of a Machine decides what may be done on it.
+// How a Machine was made decides what may be done on it.
 enum class MachineSource {
   kLive,       // this computer: threads are pinned, memory is bound
   kDescribed,  // XML or synthetic: a plan can be made, not run

@@ -1,8 +1,8 @@
-// A Placement says which PU each thread of a team sits on. One hyper-thread per core is taken
-// before second ones, faster kinds of core before slower ones (a slow core before a fast core's
-// second hyper-thread), and only PUs that affinity and cpuset allow. Members of one node are
-// neighbours, in node order; within a node threads spread over its LLC groups, since each brings
-// bandwidth of its own.
+// A Placement says which PU each thread of a team sits on. Only PUs that affinity and cpuset allow
+// are taken. One hyper-thread of each core is taken before second ones, faster kinds of core before
+// slower ones, and a slow core before a fast core's second hyper-thread. Members of one node are
+// neighbours, in node order. Within a node threads spread over its LLC groups, since each group
+// adds bandwidth.
 #pragma once
 
 #include <cstdint>
@@ -53,14 +53,14 @@ std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOption
 std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
                                  const Core& core);
 
-// The least number of cores of which one is kept for work besides the steps: requests, tokenizing,
+// From so many cores on, one core is kept free for work besides the steps: requests, tokenizing,
 // logging.
 inline constexpr uint32_t kCoresThatSpareOne = 8;
 
-// Returns one thread per allowed core that `options` leaves. It is one less if these cores are at
-// least kCoresThatSpareOne and the process has no other core. It is at most the CPU quota, rounded
-// up: with more threads the kernel would stop all of them in the middle of a step.
-// `options.threads` is ignored.
+// Returns how many threads a team has by default: one for each allowed core that `options` does not
+// exclude. It is one less if these cores are at least kCoresThatSpareOne and the process has no
+// other core. It is at most the CPU quota, rounded up: with more threads the kernel would stop all
+// of them in the middle of a step. `options.threads` is ignored.
 uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options = {});
 
 // Gives each thread a PU. More threads than allowed PUs share them in turn. Throws kUsage for a
@@ -70,8 +70,8 @@ Placement place_threads(const Machine& machine, const PlacementOptions& options 
 // Throws kUsage for a PU that this process may not use.
 void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
 
-// Returns the allowed PUs of cores without a seat of `placement`, ascending: other work may run
-// there without disturbing the team.
+// Returns the allowed PUs of cores without a seat of `placement`, ascending. Other work may run on
+// them without disturbing the team.
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
 // Returns the allowed PUs of cores that have none of `pus`, rising.
 std::vector<uint32_t> pus_beside(const Machine& machine, const std::vector<uint32_t>& pus);

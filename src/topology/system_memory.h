@@ -16,8 +16,8 @@ uint64_t read_available_memory(const std::filesystem::path& root);
 
 ThpMode read_thp_mode(const std::filesystem::path& root);
 
-// Fills available_bytes, free_2m and free_1g of the node with node->os_index. Where the kernel
-// knows no nodes and `only_node` is set, they are the whole system's.
+// Fills available_bytes, free_2m and free_1g of the node with node->os_index. If the kernel knows
+// no nodes and `only_node` is set, the numbers are those of the whole system.
 void read_node_memory(const std::filesystem::path& root, bool only_node, NumaNode* node);
 
 }  // namespace hearth

@@ -71,8 +71,8 @@ inline constexpr float kGateFloor = -88.0f;
 
 struct GeluArgs {
   const float* x;
-  const float* bias;  // null: none
-  const float* up;    // null: GELU alone
+  const float* bias;  // null: no bias
+  const float* up;    // null: no factor
   uint32_t n;
   float* out;  // may be x or up
 };

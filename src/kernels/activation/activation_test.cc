@@ -93,8 +93,8 @@ double true_clamped_swiglu(double gate, double up) {
   return g / (1 + std::exp(-double{kSwigluAlpha} * g)) * (u + 1);
 }
 
-// The bound is that of SwiGLU, and t rounds by 2^-24, which moves the sigmoid by |t| (1 - sigmoid)
-// as much; u + 1 rounds by 2^-24 of itself.
+// The bound is that of SwiGLU with two more roundings. t rounds by 2^-24 of itself, which changes
+// the sigmoid by the share |t| (1 - sigmoid) of that; u + 1 rounds by 2^-24 of itself.
 TEST(ActivationTest, SwigluWithLimitsIsNearTheTruthInTheSameBits) {
   std::vector<float> gate, up;
   for (double g = -51; g < 20; g += 0.0037) {
@@ -171,8 +171,8 @@ std::vector<float> gelu_arguments() {
 }
 
 // The tail Q is off by less than 1e-7 (kernels/activation/gelu.h), and the sum rounds, by 2^-24 of
-// the result: at most 0.6e-7 |g| where Q is near 0, and half that where it is near 1 / 2. Relative
-// to a result below 0: Q's 1.2e-7 + 1.7e-7 |ln Q|, and the rounding.
+// the result: at most 0.6e-7 |g| where Q is near 0, and half that where it is near 1 / 2. The
+// relative error of a result below 0 is that of Q, 1.2e-7 + 1.7e-7 |ln Q|, and the rounding.
 TEST(ActivationTest, GeluIsNearErfInTheSameBits) {
   const std::vector<float> x = gelu_arguments();
   const std::vector<float> reference = gelu(Isa::kReference, x, nullptr, nullptr);
@@ -199,10 +199,10 @@ TEST(ActivationTest, GeluIsNearErfInTheSameBits) {
   }
 }
 
-// The argument t is off by 4 x 2^-24 at most: the constants and the square take 2 in their shares
-// of the slope, the slope and the product round. That moves the sigmoid relatively by |t| (1 -
-// sigmoid) times as much: |t| below 0, and no more than 0.28 above. exp adds 1.2e-7 (1 - sigmoid);
-// the sum, the quotient and the product round.
+// The argument t is off by at most 4 x 2^-24 of itself: 2 of these come from the rounded constants
+// and the square, 2 from the roundings of the slope and of the product. That changes the sigmoid by
+// the share |t| (1 - sigmoid) of it: at most |t| below 0, and at most 0.28 above. exp adds 1.2e-7
+// (1 - sigmoid); the sum, the quotient and the product round.
 TEST(ActivationTest, GeluByTanhIsNearTheTruthInTheSameBits) {
   const std::vector<float> x = gelu_arguments();
   const std::vector<float> reference =
@@ -228,8 +228,8 @@ TEST(ActivationTest, GeluByTanhIsNearTheTruthInTheSameBits) {
   }
 }
 
-// Expects the reference's bits at all lengths, with a bias and a factor, each added and multiplied
-// in one rounding; and in place.
+// Expects the reference's bits at all lengths, in place or not. Adding a bias and multiplying by
+// `up` must each give the bits of one rounding.
 void expect_every_tail(GeluKernel kernel) {
   for (uint32_t n = 1; n <= 50; ++n) {
     std::vector<float> x(n), bias(n), up(n), sums(n);
@@ -291,8 +291,8 @@ std::vector<float> soft_cap(Isa isa, const std::vector<float>& x, float cap) {
 }
 
 // The sigmoid, 1 at most, is off by 2.5e-7 of itself. The argument t is off by 2^-23 of itself,
-// which moves the sigmoid by |t| times its slope: 0.23 at most. Both errors count 2 cap times. The
-// sum rounds by 2^-24 cap.
+// which changes the sigmoid by |t| times its slope, 0.23 at most, times 2^-23. Both errors count 2
+// cap times. The sum rounds by 2^-24 cap.
 TEST(ActivationTest, SoftCapsAreNearTheTruthInTheSameBits) {
   for (float cap : {30.0f, 50.0f, 0.37f}) {
     std::vector<float> x;

@@ -1,5 +1,5 @@
-// ALiBi: rows with slopes. Their own positions lie anywhere within the positions that they see, or
-// outside of these.
+// ALiBi: rows with slopes. The own position of a row is one of the positions that it sees, or lies
+// before or behind these.
 #include <gtest/gtest.h>
 
 #include <random>

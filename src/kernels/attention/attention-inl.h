@@ -3,14 +3,15 @@
 // Vec16, then this and its Pages, and instantiates Attention with them.
 //
 // Pages are the outer loop, so that a page's keys and values are read from memory once for all
-// rows. In a page the scores of all rows come first, then the sums of all values, so that L1 holds
-// the half that is read. Rows go in tiles. Every operation is elementwise between rows, so a row's
-// bits don't depend on its tile.
+// rows. In a page the scores of all rows come first, then the sums of all values, so L1 needs to
+// hold only half a page at a time. Rows go in tiles. Every operation is elementwise between rows,
+// so a row's bits don't depend on its tile.
 //
-// The first tile of a page prefetches the next page's keys while it reads keys, and its values
-// while it reads values, into L2: an L1 of 32 KiB holds one page of f16 and nothing else (Zen 4:
-// 1.45 times as fast as into L1, half a page ahead). With AttendArgs::four_places it prefetches
-// from four places in turn, except pages of q8_0, which it prefetches in order.
+// The tile of a page that is computed first prefetches the next page into L2: the keys while it
+// reads keys, and the values while it reads values. L1 is no place for them, since an L1 of 32 KiB
+// holds one page of f16 and nothing else (Zen 4: 1.45 times as fast as into L1, half a page ahead).
+// With AttendArgs::four_places the tile prefetches from four places in turn, except pages of q8_0,
+// which it prefetches in order.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -58,7 +59,7 @@ class Attention {
     Stream k, v;
   };
 
-  // Returns the streams that the visit of a page prefetches: the lines of `next` that rows see, up
+  // Returns the streams to prefetch while a page is visited: the lines of `next` that rows see, up
   // to `positions`, and the lines of `rest` in place of the other lines of `next`. Four places take
   // turns only when all of `next` is prefetched.
   static Streams streams_of(const RowBlock& b, const KvPage& next, uint32_t positions,
@@ -120,9 +121,10 @@ class Attention {
     }
   }
 
-  // Returns the streams that page `page` prefetches: the next page, or b.after behind the last
-  // page. A last page of few positions leaves little time to prefetch b.after. Then the page before
-  // it prefetches the rest of b.after, in place of the lines that no row sees.
+  // Returns the streams to prefetch while page `page` is visited: those of the next page or, during
+  // the last page, those of b.after. If the last page has few positions, there is little time to
+  // prefetch b.after. So the rest of b.after is prefetched during the page before it, in place of
+  // the lines of the last page that no row sees.
   static Streams streams_at(const RowBlock& b, const KvPage* all, PageRange pages, uint32_t page) {
     auto seen = [&](uint32_t p) { return smaller(b.seen - p * kPagePositions, kPagePositions); };
     if (page + 1 == pages.end) {
@@ -132,7 +134,7 @@ class Attention {
     return streams_of(b, all[page + 1], seen(page + 1), one_left ? b.after : KvPage{});
   }
 
-  // Returns the place for a span's sums of the call's rows from `row0` on.
+  // Returns where the call keeps the sums of a span, for its rows from `row0` on.
   static RowSums sums_at(const AttendArgs& a, uint32_t span, uint32_t row0, uint32_t stride) {
     const size_t floats = row_sums_floats(a.rows, a.value_length);
     RowSums all = row_sums(a.sums + floats * (span - a.span0), a.rows, a.value_length);

@@ -74,8 +74,8 @@ inline constexpr uint32_t kSpanPositions = kSpanPages * kPagePositions;
 inline constexpr uint32_t kKvBlock = 32;
 
 const char* kv_type_name(KvType type);  // "f16"
-// Returns the unit that attention over keys and values of `type` runs on, if the level has it; else
-// FP32 FMA.
+// Returns the unit that attention over keys and values of `type` uses. It is FP32 FMA if the level
+// lacks that unit.
 ArithmeticUnit arithmetic_unit_for(KvType type, const ArithmeticUnitSet& units);
 
 // padded_length() returns the length with padding of a key or a value of `length` elements, and
@@ -109,7 +109,7 @@ using KvStoreFn = void (*)(const KvStoreArgs&);
 void prefetch_slot(KvType type, uint32_t key_length, uint32_t value_length, const KvPage& page,
                    uint32_t slot);
 
-// Bytes of scratch (64-byte aligned) that any attend call may use.
+// The most scratch that an attend call may use, in bytes (64-byte aligned).
 inline constexpr size_t kAttendScratchBytes = size_t{384} << 10;
 inline constexpr uint32_t kMaxHeadDim = 512;  // the most elements of a key or a value
 // The most query rows of a call; callers cut longer lists.
@@ -129,7 +129,7 @@ RowSums row_sums(float* base, uint32_t rows, uint32_t value_length);
 
 struct AttendArgs {
   const float* q;            // row i at q + q_offset[i], key_length floats, 4-byte aligned
-  const size_t* q_offset;    // [rows]
+  const size_t* q_offset;    // [rows]: offset of row i in q
   const uint32_t* last;      // [rows]: the last position row i sees
   uint32_t rows;             // 1 .. kMaxQueryRows
   uint32_t window;           // row i sees (last - window, last]; 0: from position 0
@@ -140,18 +140,18 @@ struct AttendArgs {
   float* out;                // row i at out + out_offset[i], value_length floats
   const size_t* out_offset;  // [rows]
   std::byte* scratch;
-  // The sums of the spans [span0, span1), if the call shall visit only these: for each span
-  // row_sums_floats(rows, value_length), 64-byte aligned; `out` then stays as it is. Null: all
-  // spans are visited and merged into `out`.
+  // If the call is to visit only the spans [span0, span1), the place for their sums:
+  // row_sums_floats(rows, value_length) for each span, 64-byte aligned; `out` is then left
+  // unchanged. If null, the call visits all spans and merges them into `out`.
   float* sums = nullptr;
   uint32_t span0 = 0, span1 = 0;
   // The page to prefetch: another head's first page, which the caller visits next. Null: none.
   KvPage after = {};
   // Prefetch a page from four places in turn, not from its beginning to its end.
   bool four_places = false;
-  // ALiBi (Press et al. 2022), [rows] each: a row's slope, which is finite, and its own position.
-  // The position may lie outside the positions that the row sees. Both null: none. Positions are
-  // below 2^24.
+  // ALiBi (Press et al. 2022), [rows] each: the slope of a row, which is finite, and the row's own
+  // position. The position may lie outside the positions that the row sees. Both are null if rows
+  // have no slopes. Positions are below 2^24.
   const float* slope = nullptr;
   const uint32_t* position = nullptr;
   // [rows]: a row's sink, which is finite. Null: none. It is used only if `sums` is null.
@@ -159,7 +159,7 @@ struct AttendArgs {
 };
 using AttendFn = void (*)(const AttendArgs&);
 
-// Merges the spans in `sums`, which attend wrote, with those before them.
+// Merges the sums of spans that attend wrote to `sums` with the merged sums of all earlier spans.
 struct MergeArgs {
   float* sums;  // of `spans` spans, ascending
   uint32_t spans;

@@ -40,8 +40,8 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Returns the best rate of five calls of fn: the amount that it returns, over the seconds that it
-// took.
+// Returns the best rate of five calls of fn. A rate is the amount that fn returns, over the seconds
+// that the call took.
 template <typename Fn>
 double best_rate(Fn&& fn) {
   double best = 0;

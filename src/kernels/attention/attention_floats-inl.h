@@ -1,7 +1,7 @@
 // Attention over pages of floats (f32, f16, bf16), over Vec16: products in register tiles
-// (attention_tiles-inl.h). If a page has kUnpackTiles tiles or more, the first tile converts each
-// half to floats in scratch while it reads it; its products hide the conversion. ISA files include
-// it after their Vec16.
+// (attention_tiles-inl.h). If a page has kUnpackTiles tiles or more, the tile that is computed
+// first converts each half to floats in scratch while it reads it, and its products hide the
+// conversion. ISA files include it after their Vec16.
 #pragma once
 
 #include <type_traits>
@@ -13,8 +13,8 @@
 namespace hearth {
 namespace {
 
-// The number of tiles of rows from which on a page's elements are converted to floats once for all
-// tiles, and not by each tile as it reads them: converting is about a third of a tile's
+// If at least so many tiles of rows see a page, its elements are converted to floats once for all
+// tiles. Otherwise each tile converts them as it reads them, which takes about a third of its
 // instructions.
 constexpr uint32_t kUnpackTiles = 3;
 
@@ -58,7 +58,7 @@ class FloatPages {
 
   static bool unpacks(const PageView& view) { return kUnpacks && view.tile_count >= kUnpackTiles; }
 
-  // The last tile unpacks a page, since its rows see the most of a prompt.
+  // The last tile is computed first and unpacks the page, since its rows see the most of a prompt.
   static void score_page(const RowBlock& b, const PageView& view, Keys keys, bool unpack,
                          const Stream& stream) {
     const uint32_t last = view.tile_count - 1;

@@ -21,7 +21,7 @@ const HeadLengths kLengths[] = {8,        16,       20,       24,         40,   
 
 std::vector<KvType> types() { return {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0}; }
 
-// Each size of head with every type: rows that see from 1 to all 700 positions, with and without a
+// Tests each size of head with every type. Rows see from 1 to all 700 positions, with and without a
 // window. The ends of pages and of spans are among the positions.
 class AttentionSizes : public testing::TestWithParam<HeadLengths> {};
 
@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(Lengths, AttentionSizes, testing::ValuesIn(kLengths));
 
 TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   KvHead head = filled_head(KvType::kF16, 24, 200, 5);
-  // The vectors of a tile lie in one block of q8_0 here, in two, or in half of the last one.
+  // With 80 elements the vectors of a tile lie in one block of q8_0, in two blocks, or in the last
+  // block, which is half a block.
   KvHead codes = filled_head(KvType::kQ8_0, 80, 200, 6);
   for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {
     SCOPED_TRACE(positions);
@@ -238,7 +239,7 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
     std::vector<float> infinite(kHeadDim, INFINITY);
     dirty.put(store, 85, infinite, infinite);
     dirty.put(store, 10, infinite, infinite);
-    // The rows make one tile, or so many tiles that a page is unpacked.
+    // The rows are so few that they make one tile, or so many that a page is unpacked.
     for (uint32_t heads : {1u, 3u}) {
       Queries queries(6 * heads, kHeadDim, 13);
       queries.window = 72;

@@ -45,7 +45,8 @@ double block_max(const std::vector<float>& x, uint32_t d) {
   return most;
 }
 
-// Returns the largest distance of a stored x from x; `amax` is its block's.
+// Returns the largest distance that a stored x may have from x; `amax` is the largest magnitude of
+// its block.
 double bound(KvType type, double x, double amax) {
   switch (type) {
     case KvType::kF32:
@@ -115,8 +116,8 @@ TEST(KvStoreTest, AllLevelsWriteTheSameBytesAndOnlyTheirSlot) {
   }
 }
 
-// The bytes of a position lie where the layout says, padding is zero, and other slots keep their
-// bytes.
+// The bytes of a position must lie where the layout says, its padding must be zero, and other slots
+// must keep their bytes.
 TEST(KvStoreTest, PaddingIsZeroAndOtherSlotsAreKept) {
   for (Isa isa : test_levels()) {
     KvHead head(KvType::kF16, 20, 64);

@@ -14,9 +14,9 @@
 // The numerical contract is that of f32 keys and values in attention.h, with the elements of the
 // page as f32.
 //
-// With 128 heads there are 242 operations for each byte of an f16 page, so arithmetic is the bound.
-// A page becomes floats once for all rows, transposed for the scores and in order for the values.
-// Both products go through it in blocks that stay in the first-level cache.
+// With 128 heads there are 242 operations for each byte of an f16 page, so the speed of arithmetic
+// is the limit. A page becomes floats once for all rows, transposed for the scores and in order for
+// the values. Both products go through it in blocks that stay in the first-level cache.
 #pragma once
 
 #include "kernels/attention/attention.h"

@@ -1,13 +1,14 @@
-// latent_bench: attention over latents of 512 + 64 elements, for every level and KV type. Absorbed
-// rows are so many heads of one token. Expanded rows are the last so many rows of a sequence, of
-// one head, whose keys of 128 + 64 and values of 128 elements are made of the latents.
+// latent_bench: attention over latents of 512 + 64 elements, for every level and KV type. In
+// `latent` the rows are the heads of one token, which read latents directly (the absorbed form). In
+// `expanded` the rows are the last <rows> tokens of a sequence, for one head; its keys of 128 + 64
+// elements and its values of 128 are made of the latents.
 //
-//   latent/<level>/<type>/<heads>/<positions>/threads:<n>  every thread has a query of its own,
-//     as n sequences' tokens; GOPS counts 2 x heads x positions x (576 + 512) for each, "of peak"
-//     is their share of a loop of nothing but FP32 FMA on as many threads
-//   expanded/<level>/<type>/<rows>/<positions>/threads:<n>  every thread has a head of its own;
-//     2 x (192 + 128) operations for a row and a position that it sees, and 2 x 512 x (128 + 128)
-//     for a position
+//   latent/<level>/<type>/<heads>/<positions>/threads:<n>  every thread has its own query, like
+//     tokens of n sequences; GOPS counts 2 x heads x positions x (576 + 512) for each thread, "of
+//     peak" is their share of a loop of nothing but FP32 FMA on as many threads
+//   expanded/<level>/<type>/<rows>/<positions>/threads:<n>  every thread has its own head; GOPS
+//     counts 2 x (192 + 128) for a row and a position that it sees, and 2 x 512 x (128 + 128) for a
+//     position
 //
 // "ns/pair" is the time for a query and a position that it sees. It serves to compare the two
 // forms.

@@ -248,7 +248,8 @@ INSTANTIATE_TEST_SUITE_P(Lengths, ExpandedSizes,
                            return "Of" + std::to_string(i.param.latent);
                          });
 
-// Calls have from one row to the most rows of a call, of tokens that follow each other.
+// Calls have between one row and the most rows that a call may have. Rows are tokens that follow
+// each other.
 TEST(LatentExpandedTest, ARowDoesNotDependOnItsCompany) {
   const Lengths n{48, 16, 32, 40};
   Matrices matrices(n);

@@ -112,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Lengths, LatentSizes,
                                          HeadLengths(144, 80), HeadLengths(70, 70),
                                          HeadLengths(kMaxLatentKey, kMaxLatentValue)));
 
-// Calls have from one row to the most rows of a call: heads of one token, or of tokens that follow
-// each other and see a part of a page.
+// Calls have between one row and the most rows that a call may have. Rows are heads of one token,
+// or of tokens that follow each other and see a part of a page.
 TEST(LatentTest, ARowDoesNotDependOnItsCompany) {
   const HeadLengths lengths(80, 64);
   for (KvType type : types()) {

@@ -1,8 +1,8 @@
 // The products of attention with a page of floats, over Vec16, for all ISA levels: keys [D][64
-// positions], values in columns of kValueColumns, [64 positions][kValueColumns] each. The scores go
-// through the keys by kDepth elements, the sums of values through the columns, with all rows of the
-// call in each block. So all tiles but the first read the block from the first-level cache. Sums
-// lie in memory between two blocks, which changes no bit. ISA files include it after their Vec16.
+// positions], values in columns of kValueColumns, [64 positions][kValueColumns] each. A block is
+// kDepth elements of the keys, or one column of values. All rows of the call go by before the next
+// block, so all tiles but the first read the block from the first-level cache. Between two blocks
+// sums lie in memory, which changes no bit. ISA files include it after their Vec16.
 #pragma once
 
 #include <cstring>
@@ -157,7 +157,7 @@ class LatentProducts {
     return (b.value_stride + kValueColumns - 1) / kValueColumns;
   }
 
-  // Returns the rows of a call. `take(floats)` returns memory for them.
+  // Returns the rows of a call. Their data lies in memory that `take(floats)` returns.
   template <typename Take>
   static RowBlock make_rows(const AttendArgs& a, const Take& take) {
     RowBlock b{};
@@ -193,8 +193,8 @@ class LatentProducts {
     }
   }
 
-  // Adds a page of keys and values, as floats, to the sums of the rows' attention. Meanwhile it
-  // prefetches `next_bytes` bytes of the next page into L2; nothing if `next` is null.
+  // Adds a page of keys and values, as floats, to the sums of the rows' attention, and prefetches
+  // `next_bytes` bytes of the next page into L2 as it goes; nothing if `next` is null.
   static void visit(const RowBlock& b, const View& view, const float* keys, const float* values,
                     const std::byte* next, size_t next_bytes) {
     const uint32_t depths = (b.key_stride + kDepth - 1) / kDepth;

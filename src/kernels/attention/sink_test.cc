@@ -1,5 +1,5 @@
-// Sinks: each row has one score more than it sees positions. The sink is far above the other
-// scores, far below, or near them.
+// Sinks: each row has one more score than positions that it sees. The sink is far above the other
+// scores, far below them, or near them.
 #include <gtest/gtest.h>
 
 #include <random>

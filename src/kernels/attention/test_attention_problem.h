@@ -72,13 +72,13 @@ struct Queries {
   KvPage after = {};
   bool four_places = false;
 
-  // Runs `attend` on the chosen rows, in that order, and returns the whole output buffer. All but
-  // these rows must still hold the poison.
+  // Runs `attend` on the chosen rows, in that order, and returns the whole output buffer. Outside
+  // of these rows it must still hold the poison.
   std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages,
                          const std::vector<uint32_t>& chosen) const;
   std::vector<float> run(AttendFn attend, const std::vector<KvPage>& pages) const;
-  // Runs the problem by calls that visit spans [0, cuts[0]), [cuts[0], cuts[1]), ... and merges the
-  // spans after each.
+  // Runs the problem by several calls, which visit spans [0, cuts[0]), [cuts[0], cuts[1]), ... Each
+  // call's spans are merged after it.
   std::vector<float> run_spans(AttendFn attend, MergeFn merge, const std::vector<KvPage>& pages,
                                const std::vector<uint32_t>& cuts,
                                size_t scratch_bytes = kAttendScratchBytes) const;

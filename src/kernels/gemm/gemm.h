@@ -57,9 +57,9 @@ WeightView weight_view(const PackSpec& spec, const std::byte* codes, const std::
 inline constexpr size_t kGemmScratchBytes = size_t{896} << 10;
 
 // Returns a bound on the error of an element of a product, as a share of the sum of the magnitudes
-// of its terms, if nothing underflows. Each term that is added rounds once, and its scales round
-// three times more at most (Higham 2002, section 3.1). Two levels that sum in different orders
-// differ by at most twice the bound.
+// of its terms, if nothing underflows. Adding a term rounds once, and the scales in a term round
+// three times more at most (Higham 2002, section 3.1). Results of two levels that sum in different
+// orders differ by at most twice the bound.
 double product_error_bound(uint64_t terms);
 
 // Returns the activation format that a pack kind multiplies with.
@@ -84,7 +84,8 @@ struct GemmArgs {
 
 inline constexpr uint32_t kMaxCuts = 7;
 
-// How many panels kernels read side by side with few rows, where several streams read faster.
+// With few rows kernels read so many panels side by side, if several streams are read faster than
+// one.
 inline constexpr uint32_t kGemmStreams = 4;
 
 using GemmFn = void (*)(const GemmArgs&);

@@ -4,12 +4,13 @@
 // operand. 16 rows of activations x 32 elements are the first operand, and the 16 x 16 outputs a
 // third tile.
 //
-// Many rows: two tiles of rows by two panels, four products for four loads. A slice of K of the two
-// panels stays in the caches while 128 rows go by. If there are several slices, the outputs wait in
-// scratch between them, since rows of `out` that lie a power of two apart push each other out of
-// L1. Up to one tile of rows: four panels at a time over all of K, since memory is the limit then,
-// and one stream of tiles reaches only two thirds of that limit. One row or two: vectors in place
-// of tiles. Vectors read a quarter faster (86 % of a read loop's rate; tiles 69 %).
+// With many rows a product takes two tiles of rows by two panels: four products of tiles for four
+// loads. A slice of K of the two panels stays in the caches while 128 rows go by. If there are
+// several slices, the outputs wait in scratch between them, since rows of `out` that lie a power of
+// two apart push each other out of L1. With at most one tile of rows a product takes four panels at
+// a time over all of K: memory is the limit then, and one stream of tiles reaches only two thirds
+// of that limit. One or two rows take vectors instead of tiles, since vectors read a quarter faster
+// (86 % of a read loop's rate; tiles 69 %).
 //
 // The results are the same for every M: a product adds 16 even and 16 odd elements of K, each in a
 // chain of its own, and their sum to the output.
@@ -243,7 +244,7 @@ void few_rows(const GemmArgs& g) {
   for (; p < g.panels; ++p) stream<false>(g, p);
 }
 
-// Makes subnormal inputs count as zero and subnormal results become zero while it lives, like
+// While it lives, subnormal inputs count as zero and subnormal results become zero, as in
 // tdpbf16ps.
 class NoSubnormals {
  public:
@@ -262,8 +263,8 @@ inline __m512 odd_of(__m512i pairs) {
   return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(INT32_C(-65536))));
 }
 
-// Adds one block to the outputs of P panels and R rows in the order of a product of tiles. `ahead`
-// points to the codes to prefetch, panels w_stride apart.
+// Adds one block to the outputs of P panels and R rows, in the order in which tdpbf16ps adds.
+// `ahead` points to the codes to prefetch, which lie w_stride apart for the next panel.
 template <int P, int R>
 [[gnu::always_inline]] inline void add_block(const std::byte* a, size_t a_stride,
                                              const std::byte* w, size_t w_stride,
@@ -303,16 +304,16 @@ template <int P, int R>
   }
 }
 
-// Multiplies R rows by P panels. It is not inline, so that its arithmetic stays between the changes
-// of NoSubnormals.
+// Multiplies R rows by P panels. It is not inline, since its arithmetic must stay between the
+// constructor and the destructor of NoSubnormals.
 template <int P, int R>
 [[gnu::noinline]] void vectors(const ChainArgs& g, uint32_t panel) {
   constexpr uint32_t kAheadBlocks = 3;
   const std::byte* a = bytes_at(g, 0, g.block0);
   const std::byte* w = weights_at(g, panel, g.block0);
   const size_t a_stride = g.a.row_stride * sizeof(bf16_t), w_stride = g.w.codes_panel_bytes;
-  // The prefetches that would go beyond the last block of these panels go on with the first block
-  // of the next panels.
+  // Prefetches that would go beyond the last block of these panels go to the first blocks of the
+  // next panels instead.
   const std::byte* later = w + P * w_stride - kTileBytes * (g.stream1 - g.stream0);
   float* out = g.out + size_t{kPanelRows} * panel;
   __m512 acc[P][R];

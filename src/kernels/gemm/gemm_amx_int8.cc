@@ -2,20 +2,21 @@
 //
 // A block of a panel as packed, 8 groups x 16 rows x 4 codes, is a tile in the layout of tdpbssd's
 // second operand. 16 rows of activations x 32 codes are the first. One instruction then gives the
-// block's 16 x 16 exact sums, where AVX-512 needs 128. What is left is the float part of the
-// contract, once for each output and block. Sums go through memory, since no instruction moves a
-// tile to vector registers: while the sums of one block are multiplied, those of the block before
-// are added up.
+// block's 16 x 16 exact sums, where AVX-512 needs 128. The float part of the contract follows, once
+// for each output and block. Sums go through memory, since no instruction moves a tile to vector
+// registers: while one block's codes are multiplied, the sums of the block before are added up.
 //
 //   for each slice of K, pair of panels:  unpack codes to bytes and scales to f32, in scratch
 //     for each 16 rows, panel:            the outputs in 16 registers, over the slice's blocks
 //
-// Rows beyond the last whole tile are copied to scratch and padded with zeros, to 8 or 16. Few rows
-// are left to AVX-512, which is as fast with them; the results are the same to the bit.
+// Rows beyond the last whole tile are copied to scratch and padded with zeros, to 8 or 16. If a
+// call has few rows, AVX-512 multiplies them, which is as fast then; the results are the same to
+// the bit.
 //
-// The limit: a block takes 16 cycles of the tile unit, which could do twice as much with a block of
-// 64. The sums' way through memory and the float part take three times that. So a product reaches
-// about a sixth of the unit's peak at most, and half as much with halves of 16.
+// The limit: a block takes 16 cycles of the tile unit, which could do twice as much in that time
+// with a block of 64. Moving the sums through memory and the float part take three times that. So a
+// product reaches about a sixth of the unit's peak at most, and half as much with scales for halves
+// of 16.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -95,7 +96,7 @@ void unpack(const Weights& w, uint32_t block0, uint32_t blocks, Slice* to) {
   }
 }
 
-// Computes the sums of step s, a block or half a block, with tile B; two tiles take turns.
+// Computes the sums of step s, a block or half a block, in tile B, which is 0 or 1 in turn.
 template <int Halves, int B>
 [[gnu::always_inline]] inline void multiply(const Slice& w, const Rows& a, uint32_t s,
                                             std::byte* sums) {

@@ -18,8 +18,8 @@ constexpr int kInt8Panels = 4;
 
 inline __m256i pairs_to_32(__m256i x) { return _mm256_madd_epi16(x, _mm256_set1_epi16(1)); }
 
-// Adds to `sum` at exactly this place in the code. GCC turns a chain of integer additions into a
-// tree, whose leaves then take more than all registers (a third of the speed of a tile).
+// Adds to `sum` at exactly this place in the code. GCC would turn a chain of integer additions into
+// a tree, whose leaves take more than all registers (a tile is then a third slower).
 inline void accumulate16(__m256i& sum, __m256i x) {
   sum = _mm256_add_epi16(sum, x);
   asm("" : "+x"(sum));

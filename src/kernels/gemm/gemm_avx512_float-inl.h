@@ -41,7 +41,7 @@ struct KindF16 : KindF32 {
 template <typename Kind>
 constexpr size_t kBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
 
-// Unpacks: whether codes are widened once for many rows.
+// Unpacks: whether codes are widened once for all tiles if there are many rows.
 template <typename Kind, bool Unpacks = false>
 constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
                             .slice = {2, kSliceBytes / kBlockBytes<Kind>},
@@ -105,7 +105,7 @@ template <typename Kind, int P>
 void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
   constexpr uint32_t kMaxRows = P == kWidePanels ? kMaxWideRows : kTileRows;
   const std::byte* codes = g.w.codes + g.w.codes_panel_bytes * panel;
-  // A single tile reads its weights once, whatever their size.
+  // A single tile reads its weights only once, so it takes all blocks as one slice.
   const uint32_t slice = g.m <= s.tile_rows ? std::max(1u, g.block1 - g.block0) : s.slice;
   for_slices(g.block0, g.block1, slice, [&](uint32_t begin, uint32_t end) {
     for_tiles(g.m, s.tile_rows, [&](uint32_t row, uint32_t rows, uint32_t, uint32_t) {
@@ -118,8 +118,8 @@ void gemm_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, float
   });
 }
 
-// Multiplies all rows by all panels. Panels that a wider tile leaves over take narrower tiles of
-// all rows that fit, which prefetch to L1.
+// Multiplies all rows by all panels. If panels are left over that are too few for the schedule's
+// tile, narrower tiles take them: with as many rows as fit, and prefetches to L1.
 template <typename Kind>
 void chains(const GemmArgs& g) {
   const GemmSchedule& wanted = g.schedule;

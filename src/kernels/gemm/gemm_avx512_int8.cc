@@ -21,7 +21,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTilePanels = 2, kMaxTilePanels = 4;
-// The rows from which on a tile of one panel holds a block's codes in registers for all of them.
+// With at least so many rows, a tile of one panel keeps a block's codes in registers for all rows.
 constexpr int kHeldRows = 5;
 template <typename Kind>
 constexpr GemmMenu menu_of() {
@@ -34,8 +34,8 @@ constexpr GemmMenu menu_of() {
           .to_l2 = true};
 }
 
-// Changes the schedule for panels that a wider tile left over, to tiles of so many panels: with as
-// many rows as fit, and the best distance of prefetches for one stream or several.
+// Changes the schedule for panels that are too few for its tile. It then has tiles of `panels`
+// panels with as many rows as fit, and the best distance of prefetches for so many streams.
 template <typename Kind>
 constexpr void take_tile(uint32_t panels, uint32_t m, GemmSchedule* s) {
   constexpr uint16_t kOneRow = 6144, kOneStream = 8192, kSeveral = 3072;
@@ -44,7 +44,7 @@ constexpr void take_tile(uint32_t panels, uint32_t m, GemmSchedule* s) {
   s->prefetch_to = panels == 1 && m > 1 && m <= s->tile_rows ? Cache::kL2 : Cache::kL1;
 }
 
-// Returns the start of the sums, which removes the part that the codes' offset adds.
+// Returns where the sums start: at a number that cancels what the codes' offset adds to them.
 template <typename Kind>
 inline __m512i start(const int32_t* bias) {
   if constexpr (Kind::kOffset == 0) {
@@ -139,8 +139,8 @@ struct HeldBlock {
   __m512 mins[Kind::kHalves];
 };
 
-// Multiplies rows [R0, R) by a held block, a few at a time. They are so few that their sums leave
-// registers for the codes, and so many that their chains hide a dot product's latency.
+// Multiplies rows [R0, R) by a held block, a few at a time: so few that their sums leave registers
+// for the codes, and so many that their chains hide the latency of a dot product.
 template <typename Kind, int R, int R0>
 [[gnu::always_inline]] inline void rows_with(const HeldBlock<Kind>& w, const Rows& all, uint32_t i,
                                              __m512 (&acc)[R]) {
@@ -186,8 +186,8 @@ template <typename Kind, int R>
   rows_with<Kind, R, 0>(held, a, i, acc);
 }
 
-// Returns the prefetches of a tile that is the only one of its panels: bytes that the same tile, or
-// the next one, reads a little later.
+// Returns the prefetches if a single tile reads its panels. They are bytes that the same tile, or
+// the tile of the next panels, reads a little later.
 template <typename Kind, int P>
 Ahead further_on(const GemmArgs& g, const GemmSchedule& s, const Weights& w) {
   const size_t far = s.prefetch / Kind::kCodeBytes;
@@ -195,7 +195,7 @@ Ahead further_on(const GemmArgs& g, const GemmSchedule& s, const Weights& w) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const size_t step = Kind::scale_step(w);
   const std::byte* scales = w.scales + Kind::scales_start(w) + step * (w.block + far);
-  // The next P panels are prefetched behind the end of these.
+  // Behind the end of these P panels the next P panels are prefetched.
   size_t length = g.block1 - w.block;
   return {.to = s.prefetch_to,
           .codes = codes,
@@ -209,8 +209,8 @@ Ahead further_on(const GemmArgs& g, const GemmSchedule& s, const Weights& w) {
           .scales_step = any ? step : 0};
 }
 
-// The blocks of a tile. The tile starts with what `out` holds, or with zero if the blocks are the
-// first. Where K is cut (GemmArgs::cuts), they are all blocks of the call.
+// The blocks of a tile. The tile starts with the sums in `out`, or with zero if the blocks are the
+// first ones. If K is cut (GemmArgs::cuts), they are all blocks of the call.
 struct Run {
   uint32_t blocks;
   bool first;
@@ -375,7 +375,7 @@ void panels(const GemmArgs& g) {
 template <typename Kind>
 void gemm(const GemmArgs& g) {
   const GemmSchedule& s = g.schedule;
-  // A tile with all rows adds segments itself.
+  // If one tile has all rows, it adds the segments of K itself.
   if (g.m <= s.tile_rows) return panels<Kind>(g);
   const uint32_t at_once = g.m <= tile_rows<Kind>(1) ? s.tile_panels : kBranchPanels;
   for_segments(g, at_once / s.tile_panels * s.tile_panels, panels<Kind>);

@@ -114,8 +114,8 @@ template <typename Kind>
 }
 
 // Codes of 4 bits as packed, with scales and minima in f32. On Zen 5 kQ4_K is 1.05 to 1.13 times as
-// fast with these made once for all rows; with codes of 8 bits beside them 0.97 to 1.04 times, and
-// kQ4_0 with scales in f32 0.97 to 1.0 times.
+// fast if these scales and minima are made once for all rows. Unpacking the codes to 8 bits as well
+// makes it only 0.97 to 1.04 times as fast; kQ4_0 with scales in f32 is 0.97 to 1.0 times as fast.
 using KindNibbles = Kind<FourBits<0>, FloatScales<1, true>>;
 
 // The kind to which kernels unpack `Kind` for many rows. A kind that would be unpacked to itself is
@@ -136,15 +136,15 @@ template <typename Kind>
 constexpr bool kInPlace = std::is_same_v<Kind, UnpackedOf<Kind>>;
 template <typename Kind, typename... Some>
 constexpr bool kIsOneOf = (std::is_same_v<Kind, Some> || ...);
-// Kernels unpack these kinds from a number of rows on that schedules choose. Kinds that are neither
-// these nor read in place are unpacked in every call of several tiles of rows, and have fewer sizes
-// of tiles that read packed codes.
+// Kernels unpack these kinds if a call has at least the schedule's unpack_rows rows. All other
+// kinds that are not read in place are unpacked in every call of several tiles of rows. So these
+// other kinds have fewer sizes of tiles that read packed codes.
 template <typename Kind>
 constexpr bool kUnpacksByRows = kIsOneOf<Kind, KindQ4_K, KindQ5_K, KindQ6_K>;
 template <typename Kind>
 constexpr bool kUnpacksAlways = !kInPlace<Kind> && !kUnpacksByRows<Kind>;
 
-// The tiles that fit the registers: with so many panels, the most rows.
+// The tiles that fit the registers. An entry has a number of panels and the most rows with these.
 constexpr TileRange kAllTiles[] = {{1, 1, 16}, {2, 1, 6}, {3, 1, 4}, {4, 1, 3}};
 constexpr TileRange kFewTiles[] = {{1, 1, 8}, {2, 1, 6}, {4, 1, 3}};
 template <typename Kind>
@@ -158,9 +158,9 @@ constexpr uint32_t tile_rows(uint32_t panels) {
   return few ? kFewTiles[0].max_rows : kAllTiles[panels - 1].max_rows;
 }
 
-// The prefetches of a tile. With each block it prefetches codes_step bytes of the codes and
-// scales_step bytes of the scales of each panel, one after the other. From block `split` on the
-// addresses are counted from the `later` pointers.
+// The prefetches of a tile. At each block, and for each panel, it prefetches the next codes_step
+// bytes of codes and scales_step bytes of scales. From block `split` on the addresses are counted
+// from the `later` pointers.
 struct Ahead {
   Cache to;
   const std::byte* codes;
@@ -174,8 +174,8 @@ struct Ahead {
   size_t scales_step;
 };
 
-// Returns the prefetches of tile `t` of `tiles` over one slice. They are its share of the next
-// slice, which starts at block w.block. So memory is read evenly and not in one burst a slice.
+// Returns the prefetches of tile `t` of `tiles` over one slice: the tile's share of the next slice,
+// which starts at block w.block. So memory is read evenly, and not in one burst for each slice.
 template <typename Kind>
 Ahead next_slice(const Weights& w, const GemmSchedule& s, uint32_t blocks, uint32_t t,
                  uint32_t tiles) {

@@ -1,4 +1,5 @@
-// BF16 by vdpbf16ps, two elements of K a step, in the tiles of gemm_avx512_float-inl.h.
+// BF16 by vdpbf16ps, which takes two elements of K at a time, in the tiles of
+// gemm_avx512_float-inl.h.
 #include "kernels/gemm/gemm_avx512_float-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 

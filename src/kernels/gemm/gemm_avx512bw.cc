@@ -44,8 +44,8 @@ inline __m512i load_four(const std::byte* p) {
 }
 inline __m512i pairs_to_32(__m512i x) { return _mm512_madd_epi16(x, _mm512_set1_epi16(1)); }
 
-// Adds to `sum` at exactly this place in the code: GCC turns a chain of integer additions into a
-// tree, whose leaves then take all registers.
+// Adds to `sum` at exactly this place in the code. GCC would turn a chain of integer additions into
+// a tree, whose leaves take all registers.
 inline void accumulate16(__m512i& sum, __m512i x) {
   sum = _mm512_add_epi16(sum, x);
   asm("" : "+v"(sum));

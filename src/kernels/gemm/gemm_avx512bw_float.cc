@@ -1,5 +1,5 @@
-// F32, F16 and BF16 by FMA. BF16 with few rows is widened in registers, since memory is the limit.
-// With many rows it is widened in slices (gemm_widen-inl.h).
+// F32, F16 and BF16 by FMA. With few rows BF16 is widened in registers, since memory is the limit.
+// With many rows slices of it are widened once for all rows (gemm_widen-inl.h).
 #include "kernels/simd/vec16_avx512-inl.h"
 
 // The headers below need Vec16.

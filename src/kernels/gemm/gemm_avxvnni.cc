@@ -5,7 +5,8 @@
 namespace hearth {
 namespace {
 
-// Twelve sums hide the latency of vpdpbusd. The float sums wait in L1 meanwhile.
+// The twelve integer sums of six rows hide the latency of vpdpbusd. The float sums lie in L1 while
+// a block is added up.
 constexpr uint32_t kInt8TileRows = 6;
 constexpr int kInt8Panels = 4;
 

@@ -37,8 +37,8 @@ struct FloatBF16 {
 
 constexpr GemmMenu kBf16Menu = kFloatMenu<FloatBF16, /*Unpacks=*/true>;
 
-// Multiplies BF16 by the chain of F32. Widened slices are multiplied in tiles of F32 with all rows
-// that fit the registers, whatever tile the schedule has.
+// Multiplies BF16 by the chain of F32. Widened slices take tiles of F32 with all rows that fit the
+// registers, whatever tile the schedule has.
 inline void bf16_chains(const GemmArgs& g) {
   constexpr uint32_t kRows = FloatF32::kTileRows;
   const GemmSchedule& s = g.schedule;

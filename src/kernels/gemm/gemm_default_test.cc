@@ -3,9 +3,9 @@
 // to default_schedules.txt in the build folder. It replaces the recorded one after an intended
 // change.
 //
-// A paragraph is for the pack kinds of a level that have the same kernels and schedules. It names
-// the level that the kernels belong to. Then each family of processors that differs from the others
-// has lines: one for each number of rows from which on its schedule is another one.
+// A paragraph is for the pack kinds of a level that have the same kernels and schedules. It begins
+// with the level that the kernels belong to. Then each family of processors with schedules of its
+// own has lines, one for each number of rows at which its schedule changes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -45,7 +45,7 @@ struct FloatF16 : FloatF32 {
 template <typename Kind>
 constexpr size_t kFloatBlockBytes = Kind::kStepBytes*(kBlock / Kind::kStep);
 
-// Returns how many rows fit the registers beside so many panels.
+// Returns how many rows fit the registers in a tile of `panels` panels.
 template <typename Kind>
 constexpr int float_rows(int panels) {
   return panels == 4 ? Kind::kFourPanelRows : panels == 2 ? Kind::kTwoPanelRows : Kind::kTileRows;
@@ -147,8 +147,8 @@ void float_panels(const GemmArgs& g, const GemmSchedule& s, uint32_t panel, floa
   });
 }
 
-// Multiplies all rows by all panels. Panels that a wider tile leaves over are taken one by one,
-// with as many rows as fit.
+// Multiplies all rows by all panels. Panels that are too few for the schedule's tile are taken one
+// by one, with as many rows as fit.
 template <typename Kind>
 void float_chains(const GemmArgs& g, const GemmSchedule& wanted) {
   uint32_t p = 0;

@@ -48,7 +48,7 @@ template <int P>
 uint32_t fp8_rows(const GemmSchedule& s, bool decoded) {
   using S = Fp8Shape;
   const int most = decoded ? S::kTileRows : P > S::kPanels ? S::kWideRows : S::kFewRows;
-  // Other tiles than the schedule's have all rows that fit.
+  // A tile with another number of panels than the schedule's has all rows that fit.
   const bool asked = s.tile_panels == P;
   return static_cast<uint32_t>(asked ? std::min<int>(s.tile_rows, most) : most);
 }
@@ -162,8 +162,8 @@ void fp8_decode(const Fp8Piece& piece, std::byte* decoded) {
 }
 
 // Returns the piece of blocks [begin, end) of P panels, all in one super-block, and writes its
-// scales. Prefetches go `far` blocks further on in each panel. After the last block that the caller
-// reads of a panel, they go on in the next P panels.
+// scales. In each panel the prefetches are `far` blocks ahead. Behind the last block of a panel
+// that the caller reads, they go on in the next P panels.
 template <typename Scales, int P>
 Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t end, uint32_t far,
                    float* scales) {
@@ -190,8 +190,8 @@ inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
   return block + kFp8SuperBlocks - (block + w.super_offset) % kFp8SuperBlocks;
 }
 
-// Multiplies all rows by P panels in tiles. If MostRows is 0, the weights are decoded first, else
-// tiles of at most MostRows rows read codes.
+// Multiplies all rows by P panels in tiles. If MostRows is 0, the tiles read weights that were
+// decoded before; otherwise tiles of at most MostRows rows read codes.
 template <typename Scales, int P, int MostRows>
 void fp8_panels(const ChainArgs& g, const GemmSchedule& s, uint32_t panel, float* out) {
   const uint32_t max_rows = fp8_rows<P>(s, MostRows == 0);
@@ -257,7 +257,8 @@ void fp8_many_rows(const ChainArgs& g, const GemmSchedule& s) {
   fp8_groups<Scales, 1, 0>(g, s, &panel);
 }
 
-// Multiplies with scales of one packing. `many_rows` is called from the schedule's unpack_rows on.
+// Multiplies with weights whose scales are packed as Scales says. If a product has at least the
+// schedule's unpack_rows rows, `many_rows` computes it.
 template <typename Scales, typename ManyRows>
 void gemm_fp8_with(const GemmArgs& g, ManyRows many_rows) {
   const GemmSchedule& s = g.schedule;

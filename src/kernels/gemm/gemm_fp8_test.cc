@@ -126,7 +126,7 @@ TEST_P(Fp8Test, NanCodesGiveNanInTheirRowsAlone) {
   }
 }
 
-// Here every row has the scales of its block of 128 rows, which both kinds can pack.
+// The scales of this matrix are those of blocks of 128 rows, which both kinds can pack.
 TEST_P(Fp8Test, BothKindsGiveTheSameBits) {
   Matrix w{300, 427};
   std::mt19937 random(3);
@@ -209,7 +209,7 @@ TEST_P(Fp8Test, ErrorIsBelowAMillionthOfTheMagnitudes) {
   }
 }
 
-// The last row of panels is padding from N on, the last block from K on.
+// The last panel has rows of padding from N on, and the last block columns of padding from K on.
 TEST_P(Fp8Test, PaddingAddsNothing) {
   Matrix w{130, 161};
   std::fill(w.codes.begin(), w.codes.end(), std::byte{0x38});

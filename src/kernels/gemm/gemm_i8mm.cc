@@ -36,7 +36,8 @@ struct SmmlaDots {
     }
     return p;
   }
-  // Returns 8 codes of a row; groups that do not follow each other are nibbles of one byte.
+  // Returns 8 codes of a row: those of two groups, which may lie apart if they are nibbles of the
+  // same bytes.
   static int8x8_t eight(const std::byte* x, const int (&g)[2]) {
     const auto* codes = reinterpret_cast<const int8_t*>(x);
     if (g[1] == g[0] + 1) return vld1_s8(codes + 4 * g[0]);

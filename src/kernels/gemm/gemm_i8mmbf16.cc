@@ -63,8 +63,8 @@ struct MmlaSums {
       for (size_t p = 0; p < kPairs; ++p) v[p][i] = vbfmmlaq_f32(v[p][i], w.v[i], rows[p]);
     }
   }
-  // The function is inlined by force: GCC mistakes the function for one number of rows for that of
-  // another, and warns.
+  // The function is inlined by force: GCC confuses its instances for different numbers of rows, and
+  // warns.
   [[gnu::always_inline]] Vec16 row(size_t r) const {
     const float32x4_t(&pair)[8] = v[r / 2];
     if (r % 2 == 0) {

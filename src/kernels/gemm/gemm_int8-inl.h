@@ -55,8 +55,8 @@ inline Floats load_i8(const std::byte* p) {
 namespace hearth {
 namespace {
 
-// The kind to which `unpack_slice` unpacks `Kind`. A kind that would be unpacked to itself is read
-// in place.
+// The kind to which `unpack_slice` unpacks `Kind`. Weights of a kind whose unpacked kind is the
+// same are read in place.
 template <typename Kind>
 struct Unpacked
     : std::type_identity<KindBytes<Kind::kBits, Kind::kOffset, Kind::kHalves, Kind::kMin>> {};
@@ -80,8 +80,9 @@ constexpr GemmMenu kInt8Menu = {.tiles = kInt8Tiles,
                                 .prefetch = kPrefetchRange,
                                 .to_l2 = false};
 
-// Rows of activations from the first block of a tile on; bias and sum have an entry for each half.
-// Codes of rows lie codes_stride bytes apart, entries of blocks `stride`.
+// Rows of activations from the first block of a tile on. Rows of codes lie codes_stride bytes
+// apart, and rows of entries for blocks `stride` entries. bias and sum have an entry for each half
+// of a block.
 struct Int8Rows {
   const std::byte* codes;
   size_t codes_stride;
@@ -201,7 +202,8 @@ template <typename Kind, int P, int R>
   }
 }
 
-// Prefetches the block that lies `ahead` bytes of codes behind b; nothing if `ahead` is 0.
+// Prefetches the codes that lie `ahead` bytes behind those of block b, and the scales that belong
+// to them; nothing if `ahead` is 0.
 template <typename Kind>
 inline void prefetch_block(const PanelView& w, uint32_t b, size_t ahead) {
   if (ahead == 0) return;
@@ -297,7 +299,8 @@ PanelView unpack_slice(const PanelView& w, uint32_t block0, uint32_t blocks, con
   return to;
 }
 
-// Multiplies all rows by P panels, in tiles of at most `tile_rows` rows. It unpacks only if P is 1.
+// Multiplies all rows by P panels, in tiles of at most `tile_rows` rows. Weights may be unpacked
+// only if P is 1.
 template <typename Kind, int P>
 void int8_panels(const GemmArgs& g, uint32_t tile_rows, uint32_t panel, float* out) {
   using To = UnpackedOf<Kind>;

@@ -1,8 +1,8 @@
 // Kernels of the pack kinds with codes of 8 bits, for levels whose product of such codes takes more
-// instructions than that of int16. Many rows: a slice of a panel and of the activations is widened
-// to int16 once, which the tiles of all rows and panels read from L1. Few rows take the codes as
-// they are. This file comes after gemm_int8-inl.h. Beside that file's needs a level defines
-//   WideCodes {Codes even, odd}      the even and the odd codes of a group as int16
+// instructions than that of int16. With many rows, a slice of a panel and of the activations is
+// widened to int16 once, and the tiles of all rows and panels read it from L1. With few rows, tiles
+// read the codes as they are. This file comes after gemm_int8-inl.h. Besides what that file needs,
+// a level defines
 //   widen_codes(codes)               of 8 bits; their offset is subtracted
 //   widen_block(x, to)               32 activation codes: the even ones, then the odd ones
 //   DotsFor<16, Rows>
@@ -17,7 +17,8 @@ namespace {
 constexpr uint16_t kMaxWideSliceBlocks = 28;
 constexpr uint32_t kWideRowBlock = 256;
 constexpr size_t kWideBlockBytes = 2 * kBlock;
-// Rows of activations do not lie a power of two apart, since too few of such rows fit a cache.
+// The distance of rows of activations is no power of two, since too few rows at such distances fit
+// a cache.
 constexpr size_t wide_row_bytes(size_t slice) { return kWideBlockBytes * (slice | 1); }
 
 constexpr GemmMenu kWideMenu = {.tiles = kInt8Tiles,

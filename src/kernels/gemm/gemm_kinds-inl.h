@@ -79,7 +79,7 @@ struct FourBits : CodesOfBits<4, Offset, 256, true> {
   static Codes group(const std::byte* codes, int g, NoTable) { return nibbles_of(codes, g); }
 };
 
-// Codes of five bits take the dot product for six bits, since there is none for five.
+// Codes of five bits use the dot product for codes of six bits, since there is none for five.
 template <int Offset>
 struct FiveBits : CodesOfBits<6, Offset, 320, true> {
   static Codes group(const std::byte* codes, int g, NoTable) {
@@ -87,7 +87,7 @@ struct FiveBits : CodesOfBits<6, Offset, 320, true> {
   }
 };
 
-// Codes of six bits are unpacked by half blocks: two halves need too many registers.
+// Codes of six bits are unpacked by half blocks, since whole blocks need too many registers.
 struct SixBits : CodesOfBits<6, 32, 384, false> {
   static Codes group(const std::byte* codes, int g, NoTable) {
     return with_bits(nibbles_of(codes, g), load_codes(codes + 256 + 64 * (g / 4)), 4 - 2 * (g % 4),
@@ -111,7 +111,7 @@ struct OneBit : CodesOfBits<4, 1, 64, false> {
   }
 };
 
-// Halves of a block are taken one after the other if they have scales of their own.
+// Halves of a block are taken one after the other if each has its own scale.
 template <int Halves>
 struct FourBitsOfTable : CodesOfBits<8, 128, 256, Halves == 1, Table> {
   static Codes group(const std::byte* codes, int g, const Table& table) {
@@ -228,8 +228,9 @@ struct RowScales {
   }
 };
 
-// The scales of groups of blocks, in the types that PackForm says: its branches go the same way at
-// every block. Zero points are bytes; with `SignedZero` they have a sign.
+// The scales of groups of blocks, in the forms that PackForm says. Branches on the form cost
+// little, since they go the same way at every block. Zero points are bytes; with `SignedZero` they
+// have a sign.
 template <bool Min, bool Factor, bool SignedZero = false>
 struct GroupScales {
   static constexpr int kHalves = 1;
@@ -280,7 +281,7 @@ using KindQ4_K = Kind<FourBits<0>, ScalesAndMinima>;
 using KindQ5_K = Kind<FiveBits<0>, ScalesAndMinima>;
 using KindQ6_K = Kind<SixBits, SignedScales<2, false>>;
 
-// The kinds that kernels unpack others to: codes of a byte, scales and minima as floats.
+// The kinds that kernels unpack other kinds to: codes of a byte, scales and minima as floats.
 template <int Bits, int Offset, int Halves, bool Min>
 using KindBytes = Kind<ByteCodes<Bits, Offset>, FloatScales<Halves, Min>>;
 

@@ -1,6 +1,6 @@
 // NEON kernels (gemm_float-inl.h, gemm_fp8-inl.h, gemm_int8-inl.h over four registers of 4 lanes).
-// The integer dot product is sdot, which takes signed codes: codes of 4 and 6 bits are signed as
-// they are, codes of 8 bits lose their offset of 128.
+// The integer dot product is sdot, which takes signed codes. Codes of 4 and 6 bits are valid signed
+// bytes as they are; codes of 8 bits lose their offset of 128.
 #include "kernels/gemm/gemm_neon-inl.h"
 
 namespace hearth {

@@ -63,7 +63,8 @@ void fill_codes(const Problem& p, Fill fill, std::mt19937& random) {
   }
 }
 
-// Fills scales of one form. Scales of super-blocks, which multiply others, are smaller.
+// Fills scales of one form. If `super`, they belong to super-blocks and multiply other scales, so
+// they are made smaller.
 void fill_form(ScaleForm form, std::byte* out, size_t bytes, Fill fill, bool super,
                std::mt19937& random) {
   auto value = [&] { return scale_value(fill, random) / (super ? 64.0f : 1.0f); };

@@ -22,7 +22,8 @@ constexpr int kRounds = 60;
 #else
 constexpr int kRounds = 1000;
 #endif
-// A product of the reference, which has one schedule, takes as long as a hundred others.
+// The reference has one schedule, and its products take as long as a hundred others, so few are
+// tested.
 constexpr int kReferenceRounds = 2;
 constexpr uint32_t kMaxRows = 70, kPanels = 9, kBlocks = 37, kSuperOffset = 3;
 

@@ -11,16 +11,16 @@
 namespace hearth {
 namespace {
 
-// The scratch of a kernel of one chain ends here. The sums of right branches lie behind it, one for
-// each level of the tree.
+// The scratch of a kernel of one chain ends here. The sums of right branches lie behind it, with a
+// place for each level of the tree.
 constexpr size_t kChainScratchBytes = size_t{512} << 10;
 constexpr uint32_t kBranchRows = 256;
 constexpr uint32_t kBranchPanels = 8;
 static_assert(std::bit_width(kMaxCuts) * kBranchRows * kBranchPanels * kPanelRows * sizeof(float) <=
               kGemmScratchBytes - kChainScratchBytes);
 
-// A product of one chain. Its prefetches stay within the blocks [stream0, stream1), all of which
-// the caller reads of these panels before it goes on to the next panels.
+// A product of one chain. Its prefetches stay within the blocks [stream0, stream1): the caller
+// reads all of these blocks of the same panels before it goes on to the next panels.
 struct ChainArgs : GemmArgs {
   uint32_t stream0, stream1;
 };
@@ -49,8 +49,9 @@ void add_segments(const GemmArgs& g, uint32_t begin, uint32_t end, float* branch
   }
 }
 
-// Returns how many panels a product whose K is cut takes at a time: those of the schedule's tile if
-// a tile has all rows, else as many whole tiles as kBranchPanels holds.
+// Returns how many panels a product takes at a time if its K is cut. If one tile has all rows,
+// these are the panels of the schedule's tile; otherwise as many whole tiles as kBranchPanels
+// holds.
 inline uint32_t joint_panels(const GemmSchedule& s, uint32_t m) {
   return m <= s.tile_rows ? s.tile_panels : kBranchPanels / s.tile_panels * s.tile_panels;
 }

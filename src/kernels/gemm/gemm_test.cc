@@ -142,7 +142,7 @@ TEST_P(GemmTest, IsTrueAndFollowsTheContract) {
   expect_true(p, 1, all_of(p));
 }
 
-// The bits of an output do not depend on how many rows or panels are computed with it.
+// An output must have the same bits however many rows and panels are computed in the same call.
 TEST_P(GemmTest, SameBitsForEveryNumberOfRows) {
   for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {
     Problem p = make_problem(kind(), 5, 9, 0, 100, fill, 2);
@@ -160,8 +160,8 @@ TEST_P(GemmTest, SameBitsForEveryNumberOfRows) {
   }
 }
 
-// Products around the least normal number may be flushed to zero, but then for every number of
-// rows. The scales of other kinds keep their products away from such numbers.
+// Products around the least normal number may be flushed to zero, but then they must be flushed for
+// every number of rows. The scales of other kinds keep their products away from such numbers.
 TEST_P(GemmBf16Test, SameBitsWhereSumsAreSubnormal) {
   Problem p = make_problem(kind(), 5, 9, 0, 20, Fill::kRandom, 5);
   std::mt19937 random(5);
@@ -265,8 +265,8 @@ TEST_P(GemmTest, SegmentsAreAddedByTheTree) {
   }
 }
 
-// The product's K is cut, and it has more rows than kBranchRows, the most for which a kernel keeps
-// the sums of a right branch (gemm_segments-inl.h).
+// K is cut, and there are more rows than kBranchRows, the most for which a kernel keeps the sums of
+// a right branch (gemm_segments-inl.h).
 TEST_P(GemmTest, SegmentsOfManyRows) {
   Problem p = make_problem(kind(), 1, 3, 0, 260, Fill::kRandom, 17);
   Outputs sums = run(p, 260, {0, 1, 0, 3, {2}});
@@ -278,7 +278,8 @@ TEST_P(GemmTest, SegmentsOfManyRows) {
   }
 }
 
-// Rows are longer than any kernel's slice of K, so that sums go through memory and back.
+// The rows of this problem are longer than any kernel's slice of K, so that sums go through memory
+// and back.
 TEST_P(GemmTest, LongRows) {
   Problem p = make_problem(kind(), 3, 130, 3, 25, Fill::kRandom, 12);
   expect_true(p, 1, {0, 1, 0, 130});
@@ -294,7 +295,7 @@ TEST_P(GemmTest, ExtremeCodesAndScales) {
   expect_contract(p, {1, 9, 25}, all_of(p));
 }
 
-// Each form of a kind's scales, over groups that begin at any block.
+// Tests each form of a kind's scales, with groups that begin at any block.
 TEST_P(GemmTest, EveryFormFollowsTheContract) {
   for (const PackForm& form : forms_of(kind())) {
     for (Fill fill : {Fill::kRandom, Fill::kExtreme}) {

@@ -48,9 +48,9 @@ struct LaneSums {
   Vec16 row(size_t r) const { return sums[r]; }
 };
 
-// Adds a step of P panels to the sums of each. It goes row by row: all panels take a row's elements
-// while they are in a register. If it went panel by panel, compilers would keep the elements of all
-// rows in registers and spill sums.
+// Adds a step of P panels to the sums of each. All panels take a row's elements while these are in
+// a register, and then the next row follows. If all rows of a panel came first, compilers would
+// keep the elements of all rows in registers and spill sums.
 template <typename Kind, int R, size_t P>
 void add_panels(LaneSums<Kind, R> (&sums)[P], const typename Kind::Step (&w)[P],
                 const typename Kind::Element* x, size_t stride) {

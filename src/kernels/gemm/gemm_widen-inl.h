@@ -20,7 +20,8 @@ namespace {
 constexpr uint32_t kWidenedBlocks = 8;
 constexpr size_t kWidenedPanelBytes = size_t{kWidenedBlocks} * kBlock * kPanelRows * sizeof(float);
 constexpr uint32_t kWidenedRows = 256;
-// Rows of activations do not lie a power of two apart, since too few of such rows fit a cache.
+// The distance of rows of activations is no power of two, since too few rows at such distances fit
+// a cache.
 constexpr size_t kWidenedStride = size_t{kBlock} * kWidenedBlocks + 16;
 
 // The work on P panels from `panel` on and m rows, as f32, over `blocks` blocks from block0 on.

@@ -7,8 +7,8 @@
 namespace hearth {
 namespace {
 
-// Returns the tile of rows from `row` on. It adds its sums of the slice to `out`, or overwrites it
-// if `first`.
+// Returns the tile of F32 that computes rows from `row` on. It adds its sums of the slice to `out`,
+// or overwrites `out` if `first`.
 inline FloatTile<FloatF32> widened_tile(const WidenedWork& w, uint32_t row, bool first, float* out,
                                         size_t out_stride) {
   return {.codes = w.codes,

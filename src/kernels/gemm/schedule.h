@@ -1,6 +1,6 @@
-// GemmSchedule: how a product with packed weights is computed, as far as that is free. No value of
-// it changes a bit of the result (gemm.h, the numerical contract). It says in what order memory is
-// read, which bytes stay in which cache, and how work is dealt to threads.
+// GemmSchedule: how a product with packed weights is computed, as far as the numerical contract
+// (gemm.h) leaves that open, so no value of it changes a bit of the result. It says in what order
+// memory is read, which bytes stay in which cache, and how work is dealt to threads.
 //
 // GemmMenu: the values that the kernel of a pack kind at one ISA level has, as plain data. Tiles
 // are template instances, an entry each; slices, distances and thresholds are ranges. The kernel's
@@ -18,10 +18,10 @@
 
 namespace hearth {
 
-// The cache that prefetched bytes wait in. L2 is the better one where prefetches run far ahead of a
-// tile that reads its weights once: an L1 of 32 KiB has no room for them beside several rows of
-// activations (Zen 4: with 4 rows of int8 L2 is 1.2 to 1.5 times as fast, with one row of kQ4_0 0.9
-// times on one thread).
+// The cache that bytes are prefetched into. L2 is better if prefetches run far ahead of a tile that
+// reads its weights once, since an L1 of 32 KiB has no room for them beside several rows of
+// activations. (On Zen 4 L2 is 1.2 to 1.5 times as fast with 4 rows of int8, and 0.9 times with one
+// row of kQ4_0 on one thread.)
 enum class Cache { kL1, kL2 };
 
 struct GemmSchedule {
@@ -37,8 +37,8 @@ struct GemmSchedule {
   uint16_t slice = 0;
   // The rows from which on weights are unpacked once for all tiles of rows.
   uint16_t unpack_rows = 0;
-  // The bytes from a load of codes to the prefetched ones. If a call has several tiles of rows and
-  // so prefetches the next slice instead, it matters only whether this is 0. 0: no prefetches.
+  // How many bytes ahead of each load codes are prefetched; 0: no prefetches. If a call has several
+  // tiles of rows and so prefetches the next slice instead, it matters only whether this is 0.
   uint16_t prefetch = 0;
   // The panels and rows that a thread takes at a time. 0: the defaults of graph/ops/gemm_tasks.h.
   uint16_t task_panels = 0, task_rows = 0;
@@ -70,13 +70,14 @@ inline constexpr uint32_t kAnyRows = ~0u;
 // A threshold that no call reaches.
 inline constexpr uint16_t kNeverUnpack = 0xffff;
 
-// The ranges that most menus have: thresholds where there is something to unpack, and distances.
+// The ranges that most menus have: of unpack_rows, for kinds that can be unpacked or not, and of
+// prefetch.
 constexpr ValueRange unpack_thresholds(bool unpacks) {
   return unpacks ? ValueRange{1, kNeverUnpack} : ValueRange{0, 0};
 }
 inline constexpr ValueRange kPrefetchRange{0, 16384};
 
-// Returns the schedule of the first entry that is for so many rows.
+// Returns the schedule of the first entry whose max_rows is at least `rows`.
 inline const GemmSchedule& schedule_for(std::span<const RowsDefault> by_rows, uint32_t rows) {
   size_t i = 0;
   while (rows > by_rows[i].max_rows) ++i;
@@ -91,8 +92,8 @@ struct GemmMenu {
   bool to_l2;  // whether prefetches may go to L2
 };
 
-// The ranges, at every level, of the fields that ops read and kernels do not. A tile of a task's
-// outputs fits the scratch of an op if panels times rows are at most kMaxTaskTile.
+// The ranges of the fields that ops read and kernels do not, the same at every level. A tile of a
+// task's outputs fits the scratch of an op if panels times rows are at most kMaxTaskTile.
 inline constexpr ValueRange kTaskPanelsRange{1, 64}, kTaskRowsRange{16, 1024};
 inline constexpr uint32_t kMaxTaskTile = 16384;
 inline constexpr ValueRange kPartsRange{1, 8};  // powers of two

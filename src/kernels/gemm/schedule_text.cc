@@ -44,7 +44,7 @@ class Words {
     }
     return value;
   }
-  // Reads a number; "any" gives `all`.
+  // Reads a number, or the word "any", which stands for `all`.
   uint32_t number_or_any(const char* what, uint32_t least, uint32_t most, uint32_t all) {
     skip_spaces();
     if (!rest_.starts_with("any")) return number(what, least, most);

@@ -1,4 +1,5 @@
-// ScheduleEntry: the schedule of products of one shape in steps of some rows, and its text, a line:
+// ScheduleEntry: the schedule of products of one shape with up to some number of rows, and its
+// text, a line:
 //
 //   schedule q8_0 4096 1024 threads 2 rows 16 tile 1 6 slice 96 unpack 0 prefetch 8192 l2 parts 1
 //       task 4 256
@@ -21,8 +22,8 @@
 
 namespace hearth {
 
-// A product as the threads that share it see it: all matrices of an op that read the same input, as
-// far as they lie on one shard. If all three sizes are 0, it stands for products of every size.
+// A product as seen by the threads that share it: all matrices of an op that read the same input,
+// as far as they lie on one shard. If all three sizes are 0, it stands for products of every size.
 struct ProductShape {
   PackKind kind = PackKind::kF32;
   uint32_t outputs = 0;  // in whole panels
@@ -38,8 +39,8 @@ struct ProductShape {
 
 struct ScheduleEntry {
   ProductShape product;
-  // The most rows that it is for: rows of a step, or of one expert. The product's entry with the
-  // most rows is used for more rows, too.
+  // The entry is for at most so many rows: rows of a step, or of one expert. The product's entry
+  // with the most rows is used for more rows, too.
   uint32_t max_rows = 0;
   GemmSchedule schedule;
 

@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-// Keeps the compiler from folding a value that does not change.
+// Keeps the compiler from assuming anything about a register's value, so that it computes nothing
+// in advance.
 template <typename Register>
 void keep(Register& x) {
   __asm__ volatile("" : HEARTH_REGISTER(x));

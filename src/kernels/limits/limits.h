@@ -1,8 +1,9 @@
-// Loops that measure one core at its best: of nothing but a multiply-add instruction, or of nothing
-// but loads. `hearth bench` and the kernels' benchmarks compare every rate with them.
+// Loops that measure the limits of one core: loops of nothing but a multiply-add instruction, or of
+// nothing but loads. `hearth bench` and the kernels' benchmarks compare every rate with them.
 //
-// There is one loop for each arithmetic unit that products may run on, in the form that this
-// level's kernels use: GEMM's, and int16 dot for attention over q8_0.
+// There is one loop for each arithmetic unit that products may run on. It uses the instructions
+// that the kernels of the level use on that unit: those of GEMM, and for int16 dot those of
+// attention over q8_0.
 //
 //   unit      reference       avx2, avx512bw                  avxvnni, avx512   amx         neon
 //   f32 fma   multiply, add   vfmadd                          vfmadd            vfmadd      fmla
@@ -10,8 +11,8 @@
 //   int8 dot  multiply, add   vpmaddubsw, vpmaddwd, vpaddd    vpdpbusd          tdpbssd     sdot
 //   int16 dot multiply, add   vpmaddwd, vpaddd                vpdpwssd          vpdpwssd    smlal
 //
-// Levels that add a unit to those of the level below: avx512bf16 vdpbf16ps, i8mm smmla, i8mmbf16
-// bfmmla.
+// The levels in no column add one unit to the level below: avx512bf16 vdpbf16ps, i8mm smmla,
+// i8mmbf16 bfmmla.
 //
 // Enough independent chains run side by side to hide the instruction's latency. An addition and a
 // multiplication are two operations.
@@ -52,8 +53,8 @@ struct LimitLoops {
 using ArithmeticUnitSet = std::array<bool, kArithmeticUnits>;
 ArithmeticUnitSet units_of(const LimitLoops& loops);
 
-// Returns the unit that multiplies activations of `format`, if the level has it; else FP32 FMA,
-// which the level's kernels then use.
+// Returns the unit that multiplies activations of `format`. It is FP32 FMA if the level lacks that
+// unit, since the level's kernels then use FMA.
 ArithmeticUnit arithmetic_unit_for(ActFormat format, const ArithmeticUnitSet& units);
 
 }  // namespace hearth

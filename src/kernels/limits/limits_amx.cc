@@ -4,7 +4,7 @@
 namespace hearth {
 namespace {
 
-// Four sums take turns: a product takes 52 cycles, and the unit begins one every 16.
+// Four tiles of sums take turns, since a product takes 52 cycles, and the unit begins one every 16.
 template <typename Products>
 double in_turn(size_t rounds, double ops_of_one, const Products& four_products) {
   static constexpr amx::Shape kWhole = [] {

@@ -29,7 +29,8 @@ double products(size_t rounds) {
     keep(a);
     for (T lane : a) sum += lane * lane;
   }
-  // keep() gets a copy: a sum whose own address is known would be stored after every addition.
+  // keep() gets a copy: if it got the address of `sum`, the sum would be stored after every
+  // addition.
   int32_t result = sum;
   keep(&result);
   return static_cast<double>(rounds) * kLanes * 2;

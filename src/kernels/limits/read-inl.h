@@ -6,9 +6,9 @@
 namespace hearth {
 namespace {
 
-// Calls line(q) for every 64 bytes of [p, p + bytes), taking the next 64 of each stream in turn.
-// Streams start at different places of their parts, since otherwise all would use the same set of a
-// cache at once.
+// Calls line(q) for every 64 bytes of [p, p + bytes). These are cut into parts, one for each
+// stream, and each stream in turn takes its next 64 bytes. Streams start at different places of
+// their parts, since otherwise all would use the same set of a cache at once.
 template <typename Line>
 void read_streams(const std::byte* p, size_t bytes, Line line) {
   constexpr size_t kAhead = 1024, kApart = 576;

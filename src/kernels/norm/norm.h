@@ -1,21 +1,21 @@
-// Norms of a row, with the same bits on every ISA level. The mean and the sum of squares are summed
-// in the same order: lane l = i % 16 has a chain over ascending i, then the 16 lanes are added by
-// halves (l + l+8, then + l+4, + l+2, + l+1).
+// Norms of a row, with the same bits on every ISA level. All sums over a row have the same order:
+// lane l = i % 16 has a chain over ascending i, then the 16 lanes are added by halves (l + l+8,
+// then + l+4, + l+2, + l+1).
 //
 // RMS norm (Zhang and Sennrich 2019): out[i] = (x[i] * r) * weight[i], r = 1 / sqrt(ss / n + eps).
-// ss is the sum of squares, its chain one of fma(x, x, ss).
+// ss is the sum of squares; its chains are of fma(x, x, ss).
 //
-// Layer norm (Ba, Kiros and Hinton 2016) has two passes and one for the result. The first gives the
-// sum of x, its chain one of additions, and mean = sum / n. The second, with d = x[i] - mean,
-// rounded, gives ss, the sum of squares of d, its chain one of fma(d, d, ss), and r as above. Then
-// out[i] = fma(d * r, weight[i], bias[i]), or (d * r) * weight[i] without a bias.
+// Layer norm (Ba, Kiros and Hinton 2016) reads the row three times. The first pass adds up x, and
+// mean = sum / n. The second pass gives ss, the sum of squares of d = x[i] - mean, which is
+// rounded; its chains are of fma(d, d, ss). r is as above. The third pass gives out[i] = fma(d * r,
+// weight[i], bias[i]), or (d * r) * weight[i] without a bias.
 //
-// A row may also be normed in heads, which may lie anywhere (Chan, Golub and LeVeque 1983).
-// head_moments gives mean and ss of a head, as above; for an RMS norm the mean is 0 and ss the sum
-// of squares. row_scale_of merges those of all heads in their order: the mean's chain is one of
-// additions of the heads' means, mean = sum / heads; with d = mean_h - mean, rounded, ss has a
-// chain of fma(length * d, d, ss + ss_h), product and sum rounded, and r is as above with the n of
-// all heads. norm_by gives out[i] as a layer norm does.
+// A row may also be normed in parts, its heads, which may lie anywhere in memory (Chan, Golub and
+// LeVeque 1983). head_moments gives mean and ss of a head, as above; for an RMS norm the mean is 0
+// and ss the sum of squares. row_scale_of merges these in the order of the heads. It adds up the
+// heads' means in one chain, and mean = sum / heads. Then ss = fma(length * d, d, ss + ss_h) for
+// each head, with d = mean_h - mean, where d, the product and the sum are rounded. r is as above
+// with the n of all heads. norm_by gives out[i] as a layer norm does.
 //
 // A row whose ss overflows binary32 (|x| above 10^18) becomes NaN, all of it: r would be 0, and the
 // row would be zeros that look like a result. A row with an infinity or a NaN becomes NaN, too.

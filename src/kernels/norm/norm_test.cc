@@ -41,8 +41,9 @@ std::vector<float> normed(Isa isa, const std::vector<float>& x, const std::vecto
   return out;
 }
 
-// The sum of squares is off by at most n / 16 + 1 + 4 roundings, the mean and + eps by one each; a
-// root halves that; the root, its inverse and two products add one each.
+// The sum of squares is off by at most n / 16 + 1 + 4 roundings, the mean and + eps by one each;
+// the root halves the relative error so far. The root, its inverse and two products add one
+// rounding each.
 TEST(NormTest, AllLevelsGiveTheTruthInTheSameBits) {
   for (uint32_t n : sizes()) {
     for (double size : {1e-12, 1e-3, 1.0, 300.0, 1e17}) {
@@ -84,10 +85,10 @@ std::vector<float> layer_normed(Isa isa, const std::vector<float>& x,
 }
 
 // The mean is off by at most n / 16 + 1 + 4 roundings of its sum and one more, each of the mean of
-// |x|: `shift` in all. Around it the squares' mean is exactly shift^2 more than the variance. It
-// has two roundings of d, n / 16 + 5 of the sum, one of the mean and one of + eps, and a root
-// halves these; the root, its inverse, d and two products add one each, and the bias one of the
-// result.
+// |x|: `shift` in all. The mean of the squares around it is exactly shift^2 more than the variance.
+// It has two roundings of d, n / 16 + 5 of the sum, one of the mean and one of + eps, and the root
+// halves their relative error. The root, its inverse, d and two products add one rounding each, and
+// the bias one of the result.
 void expect_layer_norm(const std::vector<float>& out, const std::vector<float>& x,
                        const std::vector<float>& weight, const std::vector<float>& bias,
                        float eps) {
@@ -192,9 +193,9 @@ TEST(NormTest, NormOfOneHeadIsTheRowsNorm) {
   }
 }
 
-// The bound of a layer norm of the row (expect_layer_norm) holds here with other roundings. The
-// chain of the heads' means has `heads` roundings, and each mean length / 16 + 6. The mean of the
-// squares has as many, besides those of the squares themselves.
+// The bound of a layer norm of the row (expect_layer_norm) holds here, with these numbers of
+// roundings: `heads` for the chain of the heads' means, and length / 16 + 6 for each of these
+// means. The mean of the squares has as many, and the roundings of the squares themselves.
 TEST(NormTest, NormOfManyHeadsIsExactInTheSameBitsOnAllLevels) {
   for (uint32_t heads : {2u, 5u, 48u}) {
     for (uint32_t length : {1u, 16u, 33u, 64u, 128u}) {
@@ -250,8 +251,8 @@ bool all_nan(const std::vector<float>& row) {
   return std::all_of(row.begin(), row.end(), [](float f) { return std::isnan(f); });
 }
 
-// A row may overflow in a square, in a lane's sum, or only in the sum of lanes: 16 lanes of three
-// or four 2e37 are finite.
+// A row may overflow in a square, in the sum of a lane, or only in the sum of the lanes: a lane of
+// three or four times 2e37 is finite, but the sum of 16 such lanes is not.
 TEST(NormTest, ARowTooLargeToSquareIsNoNumber) {
   for (Isa isa : test_levels()) {
     std::vector<float> ones(50, 1.0f);

@@ -30,8 +30,8 @@ class Arrays {
   size_t bytes_ = 0;
 };
 
-// Returns the distance of rows in elements. It is such that a column of the 16 rows of a tile does
-// not lie in one or two sets of an L1, which hold 8 or 12 lines each.
+// Returns the distance of rows in elements. With this distance the 16 rows of a tile do not all lie
+// in one or two sets of an L1 at the same column; a set holds 8 or 12 lines.
 size_t stride_of(ActFormat format, size_t k) {
   const size_t bytes = format == ActFormat::kF32    ? sizeof(float)
                        : format == ActFormat::kBF16 ? sizeof(bf16_t)

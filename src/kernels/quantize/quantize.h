@@ -58,8 +58,8 @@ struct ActBuffer {
 size_t act_bytes(ActFormat format, size_t m, size_t k);
 ActBuffer act_buffer(ActFormat format, std::byte* base, size_t m, size_t k);
 ActView act_view(const ActBuffer& buffer);
-// Returns the view that begins at row `row` and block `block`. A negative block gives the first
-// block a higher number.
+// Returns the view that begins at row `row` and block `block`. If `block` is negative, block 0 of
+// `view` is block -block of the result.
 ActView act_rows(const ActView& view, size_t row, ptrdiff_t block);
 
 // Copies row `row` of `from` into row `to_row` of `to`; both hold rows of one length in one format.

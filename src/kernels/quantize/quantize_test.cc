@@ -82,7 +82,8 @@ std::vector<float> inputs(uint32_t count, uint32_t seed) {
   return x;
 }
 
-// Makes a row without special blocks, since their neighbours may be taken one by one.
+// Makes a row without special blocks. If four blocks have a special one among them, they may be
+// made one by one.
 std::vector<float> plain_inputs(uint32_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;

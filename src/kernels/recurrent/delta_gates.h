@@ -8,11 +8,11 @@
 //
 //   log1p(u) = fma(2 s s^2, L(s^2), 2 s), L of degree 3 in Horner's form
 //
-// L is minimax for the relative error of the whole over [0, 1], by a Remez exchange in double over
-// 6000 Chebyshev points; its coefficients, rounded to binary32, leave 5.5e-9. In binary32 the
-// softplus has a relative error below 4e-7, for every x whose e^x is no subnormal (x > -87.3);
-// below that it is 0. So decay's is below 1.3e-7 + 5e-7 |ln decay|, and decay is 0 where the truth
-// is below 1.2e-38. Every ISA level gives the same bits. NaN stays NaN.
+// L is minimax over [0, 1] for the relative error of log1p, by a Remez exchange in double over 6000
+// Chebyshev points. Its coefficients, rounded to binary32, leave an error of 5.5e-9. In binary32
+// the softplus has a relative error below 4e-7 for every x whose e^x is not subnormal (x > -87.3);
+// for smaller x it is 0. So the relative error of decay is below 1.3e-7 + 5e-7 |ln decay|, and
+// decay is 0 where the truth is below 1.2e-38. Every ISA level gives the same bits. NaN stays NaN.
 #pragma once
 
 #include <cstdint>

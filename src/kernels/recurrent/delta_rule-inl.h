@@ -11,9 +11,10 @@
 namespace hearth {
 namespace {
 
-// How many tiles are updated together, so that they stay in registers and the first-level cache;
-// and whether a row's pass over them computes the next row's sum of k[i] S[i], too. Both sums of
-// two tiles take half of AVX-512's registers; one sum of one tile takes half of AVX2's and NEON's.
+// kRuleTiles: how many tiles are updated together; they stay in registers and the first-level
+// cache. kRuleAhead: whether the pass of a row over them also computes the next row's sum of k[i]
+// S[i]. Both sums of two tiles take half of AVX-512's registers; one sum of one tile takes half of
+// AVX2's and NEON's.
 #ifdef __AVX512F__
 constexpr uint32_t kRuleTiles = 2;
 constexpr bool kRuleAhead = true;

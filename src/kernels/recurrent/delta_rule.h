@@ -19,8 +19,8 @@
 // alone, however a sequence is cut into runs and a head into columns, and every ISA level gives the
 // same.
 //
-// |S| is at most what the decays leave of what was added, so errors stay bounded where every decay
-// is at most 1, every beta within [0, 1] and every key's 2-norm at most 1.
+// |S| is at most what is left, after the decays, of all that was added. So errors stay bounded if
+// every decay is at most 1, every beta is within [0, 1] and every key's 2-norm is at most 1.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ struct DeltaRuleArgs {
   size_t out_stride;
 };
 
-// Returns the floats of the state of `columns` columns.
+// Returns how many floats the state of `columns` columns takes.
 constexpr size_t delta_state_floats(uint32_t length, uint32_t columns) {
   return size_t{length} * ((columns + kStateTile - 1) / kStateTile * kStateTile);
 }

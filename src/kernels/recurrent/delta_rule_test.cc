@@ -128,10 +128,10 @@ std::vector<double> true_column(const RuleProblem& p, uint32_t c, bool from_zero
   return out;
 }
 
-// A row rounds each element of S twice, by u |S| together since k's elements are below 1, and e by
-// the sum's roundings: length / 4 + 2 of a chain, and three more, each of |S| |k| = |S|. A row's
-// map of S has no norm above 1, so such errors add up over rows at most: they grow as `rows`. The
-// output adds a sum of its own, of |S| |q| scale with |q| about sqrt(length).
+// A row rounds each element of S twice, by u |S| together since k's elements are below 1. It rounds
+// e by the sum's roundings: length / 4 + 2 of a chain, and three more, each of |S| |k| = |S|. A
+// row's map of S has no norm above 1, so these errors grow at most as `rows`. The output has the
+// roundings of its own sum besides, each of |S| |q| scale with |q| about sqrt(length).
 double bound(const RuleProblem& p, double worst) {
   const double u = 0x1p-24, sum = p.length / 4 + 5;
   return (p.rows * (2 + sum) + sum) * u * 2 * worst;
@@ -172,8 +172,8 @@ TEST(DeltaRuleTest, ZerosAreAsNoStateAtAll) {
   }
 }
 
-// Rows come one by one or in runs, with the state updated in place. Columns come by one call or
-// several.
+// The rows are given one by one or in runs, which update the state in place. The columns are given
+// in one call or in several.
 TEST(DeltaRuleTest, RunsAndColumnsChangeNoBit) {
   const RuleProblem p(12, 128, 120, 2);
   for (Isa isa : test_levels()) {
@@ -203,7 +203,8 @@ TEST(DeltaRuleTest, NoRowsCopyTheState) {
   }
 }
 
-// A decay of 0 forgets all finite numbers of the state; NaN would stay, unless there is no state.
+// A decay of 0 forgets all finite numbers of the state. A NaN in the state would stay, since 0
+// times NaN is NaN.
 TEST(DeltaRuleTest, ForgetsByADecayOfZeroAndLearnsByAStrengthOfOne) {
   RuleProblem p(1, 16, 16, 4);
   p.decay[0] = 0;

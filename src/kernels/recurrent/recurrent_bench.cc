@@ -9,8 +9,8 @@
 //   gates/<level>        the norms of queries and keys, gates and gated norm of a row of 32 heads,
 //     16 of them with keys
 //
-// "us/head" is microseconds a head and row. "of FMA" is the share of that time that 3 x 128 x 128
-// multiply-adds would take at the rate of a loop of nothing but FP32 FMA.
+// "us/head" is the microseconds for one head and row. "of FMA" is how much of that time 3 x 128 x
+// 128 multiply-adds would take at the rate of a loop of nothing but FP32 FMA.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 #include <time.h>

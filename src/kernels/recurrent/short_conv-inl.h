@@ -19,7 +19,7 @@ inline const float* conv_input(const ShortConvArgs& a, int64_t row) {
   return a.from + static_cast<size_t>(row + a.taps - 1) * a.state_stride;
 }
 
-// The inputs of one output row, the oldest first.
+// The inputs that one output row is computed from, the oldest first.
 struct ConvInputs {
   const float* x[kMaxConvTaps];
   bool zeros = false;  // some are null

@@ -40,13 +40,14 @@ void check_params(const RopeParams& p) {
   }
 }
 
-// Returns the pair that turns `rotations` times over the original context, as a real number.
+// Returns the pair, as a real number, that turns `rotations` times within the original context.
 double pair_of_rotations(const RopeParams& p, double rotations) {
   return p.n_rot * std::log(p.original_context / (rotations * 2 * std::numbers::pi)) /
          (2 * std::log(p.freq_base));
 }
 
-// Returns the share of pair i's trained frequency in a mix: 1 keeps it, 0 divides it by the factor.
+// Returns the share of pair i's trained frequency in YaRN's mix: 1 keeps that frequency, 0 divides
+// it by the factor.
 double yarn_extrapolation(const RopeParams& p, uint32_t i) {
   double low = pair_of_rotations(p, p.yarn_beta_fast);
   double high = pair_of_rotations(p, p.yarn_beta_slow);

@@ -33,9 +33,9 @@ struct RopeParams {
 };
 
 // Each pair's angle per position, [n_rot / 2], and the factor on cos and sin. The factor is
-// attn_factor; with YaRN (Peng et al. 2023) it is attn_factor * (1 + growth ln(factor)), without
-// the parenthesis if ext_factor is 0. `context`: the positions that a text may have. Throws kFile
-// for parameters that no model can have.
+// attn_factor. With YaRN (Peng et al. 2023) it is attn_factor * (1 + growth ln(factor)), unless
+// ext_factor is 0. `context` is how many positions a text may have. Throws kFile for parameters
+// that no model can have.
 struct RopeTable {
   std::vector<double> inverse_frequency;
   double magnitude;

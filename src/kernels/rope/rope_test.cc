@@ -75,7 +75,7 @@ TEST(RopeTest, ProductsDependOnDistance) {
       for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
       return sum;
     };
-    // 64 products below 18, each factor off by 3 roundings of its pair.
+    // There are 64 products below 18, and each factor is off by 3 roundings of its pair.
     constexpr double kBound = 64 * 18 * 12 * 0x1p-24;
     EXPECT_NEAR(product(17, 5), product(12, 0), kBound);
     EXPECT_NEAR(product(100012, 100000), product(12, 0), kBound);

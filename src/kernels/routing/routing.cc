@@ -80,7 +80,8 @@ void leave_groups(const RouterRule& rule, float* ranks, float* group_ranks) {
   }
 }
 
-// Replaces the scores of the chosen experts by e, to which their weights are proportional.
+// Replaces the scores of the chosen experts by the e of routing.h. Their weights will be
+// proportional to these.
 void exponentials(const RouterRule& rule, float* scores, const uint32_t* chosen) {
   float highest = -std::numeric_limits<float>::infinity();
   for (uint32_t i = 0; i < rule.used; ++i) highest = std::max(highest, scores[chosen[i]]);
@@ -130,7 +131,7 @@ void group_by_expert(const ExpertChoices& choices) {
   std::fill_n(choices.first, choices.experts + 1, 0u);
   for (uint32_t p = 0; p < pairs; ++p) ++choices.first[choices.chosen[p] + 1];
   for (uint32_t e = 0; e < choices.experts; ++e) choices.first[e + 1] += choices.first[e];
-  // The loop counts first[e] up to the old first[e + 1]. After the loop all of `first` is restored.
+  // The loop advances first[e] to the old first[e + 1]. After the loop all of `first` is restored.
   for (uint32_t p = 0; p < pairs; ++p) {
     choices.place[p] = choices.first[choices.chosen[p]]++;
     choices.row[choices.place[p]] = p / choices.used;

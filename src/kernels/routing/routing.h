@@ -1,13 +1,14 @@
 // Chooses the experts of a token's row, and puts the rows of each expert one after the other. These
 // are pure functions over plain arrays, the same on every ISA level; graph/ops/experts.h runs them.
 //
-// Scores are the softmax or sigmoid of the router's logits, in f32, or the logits themselves. In
-// the last case the softmax of the chosen logits is their weights (gpt-oss: arXiv 2508.10925). A
-// bias, if there is one, is added to scores for choosing, but not to weights. Experts may stand in
-// groups, of which the best are taken first. A group's score is that of its best expert (softmax:
-// DeepSeek-V2, arXiv 2405.04434) or the sum of its two best (sigmoid: DeepSeek-V3, arXiv
-// 2412.19437). Of equal scores the lower expert, or group, is taken. A chosen expert's weight is
-// its score times a scale. If the model says so, it is divided by the sum of all chosen scores.
+// Scores are the softmax or sigmoid of the router's logits, in f32, or the logits themselves. If
+// they are the logits, the weights of the chosen experts are the softmax of their logits (gpt-oss:
+// arXiv 2508.10925). A bias, if there is one, is added to scores for choosing, but not to weights.
+// Experts may stand in groups, of which the best are taken first. A group's score is that of its
+// best expert (softmax: DeepSeek-V2, arXiv 2405.04434) or the sum of its two best (sigmoid:
+// DeepSeek-V3, arXiv 2412.19437). Of equal scores the lower expert, or group, is taken. A chosen
+// expert's weight is its score times a scale. If the model says so, it is also divided by the sum
+// of all chosen scores.
 //
 // As computed, l = logit_scale * logit, each operation rounded once:
 //   softmax             e = exp_nonpositive(l - highest l) (kernels/simd/exp.h), score = e / sum
@@ -55,7 +56,7 @@ struct ExpertChoices {
 
   uint32_t count(uint32_t expert) const { return first[expert + 1] - first[expert]; }
 };
-// Returns the words of memory that ExpertChoices point into.
+// Returns how many 32-bit words of memory the arrays of ExpertChoices take.
 constexpr size_t choice_words(uint32_t rows, const RouterRule& rule) {
   return size_t{4} * rows * rule.used + rule.experts + 1 + rows;
 }

@@ -88,7 +88,8 @@ TEST(Routing, GroupsAreAsGoodAsTheirBestOrTheirBestTwo) {
   EXPECT_EQ(choose(rule, logits).experts, Experts{0});
 }
 
-// An expert of a group that is left out is not chosen, however low the others' biases are.
+// If a group is left out, none of its experts is chosen, however low the biases of other experts
+// are.
 TEST(Routing, GroupsThatAreLeftOutGiveNone) {
   RouterRule rule{
       .experts = 4, .used = 2, .gating = Gating::kSigmoid, .groups = 2, .groups_used = 1};

@@ -1,6 +1,6 @@
-// The AMX instructions that kernels use, by tile number. They are assembly, for GCC 12 considers
-// stores to the configuration dead before its own _tile_loadconfig, and sees no dependence between
-// tiles and memory. Only AMX files include this.
+// The AMX instructions that kernels use, by tile number. They are written in assembly, since GCC 12
+// drops stores to the configuration before its own _tile_loadconfig as dead, and sees no dependence
+// between tiles and memory. Only AMX files include this.
 //
 // A thread's tiles exist between configure() and release(). The process must have requested them
 // (topology/cpu_features.h).
@@ -55,8 +55,8 @@ template <int Sum, int A, int B>
 }
 
 // Adds products of pairs of BF16 to Sum[m][n] in f32. One chain of fused multiply-adds from zero
-// sums A[m][2 k] B[k][2 n] over k, another A[m][2 k + 1] B[k][2 n + 1]; then Sum += first + second.
-// Subnormals count as zero.
+// sums A[m][2 k] B[k][2 n] over k, and another sums A[m][2 k + 1] B[k][2 n + 1]. Then the sum of
+// both chains is added to Sum. Subnormals count as zero.
 template <int Sum, int A, int B>
 [[gnu::always_inline]] inline void dot_bf16() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(A), "i"(B));

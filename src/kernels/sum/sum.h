@@ -14,11 +14,11 @@ struct AddVectorsArgs {
   float* out;  // may be a, b or c
 };
 
-// A weighted sum of vectors in the order of a stack machine, with one step a term. A step pushes
-// weight * term, or with kOntoTop adds it to the uppermost sum by a fused multiply-add. Its low
-// bits say how often the upper two sums are then replaced by lower + upper. The first term is
-// pushed, and one sum is left at the end. No more than kMaxSums are held at a time. Without terms
-// the result is zeros.
+// A weighted sum of vectors in the order of a stack machine, with one step for each term. A step
+// pushes weight * term on the stack. With kOntoTop it adds weight * term to the uppermost sum
+// instead, by a fused multiply-add. The low bits of the step say how often the two uppermost sums
+// are then replaced by lower + upper. The first term is pushed, and one sum is left at the end. The
+// stack never holds more than kMaxSums sums. Without terms the result is zeros.
 inline constexpr uint8_t kOntoTop = 0x80;
 inline constexpr uint32_t kMaxSums = 6;
 

@@ -46,7 +46,8 @@ TEST(SumTest, EveryTailInOneOrderAndInPlace) {
   }
 }
 
-// These steps are (a + (b, then c added by fma)) + (d + e); then sums of one term and of none.
+// These steps give (a + (b, then c added by fma)) + (d + e). Sums of one term and of no term
+// follow.
 TEST(SumTest, WeightedSumsInTheOrderOfTheirSteps) {
   constexpr uint32_t kWidth = 80;
   const float weights[] = {0.5f, -1.25f, 3.0f, 0.1f, 0.7f};
