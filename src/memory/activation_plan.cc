@@ -27,7 +27,7 @@ size_t whole_from(size_t from, const ActivationValue& value, size_t piece_bytes)
   return value.bytes <= piece_bytes - in_piece ? offset : offset - in_piece + piece_bytes;
 }
 
-// Sets plan.pieces: the sizes of the pieces that values at the plan's offsets need.
+// Sets the sizes of the plan's pieces, and their sum, as the values at its offsets need.
 void measure_pieces(std::span<const ActivationValue> values, size_t piece_bytes,
                     ActivationPlan* plan) {
   for (size_t i = 0; i < values.size(); ++i) {

@@ -90,7 +90,8 @@ TEST(ActivationPlanTest, LikeLayersTakeTheMemoryOfFew) {
 }
 
 TEST(ActivationPlanTest, PiecesTakeWhatFits) {
-  // At times 1 and 2 two of the three large values live, and no two of these fit into one piece.
+  // Two of the three large values live at each of times 1 and 2, and no two of them fit into one
+  // piece.
   const Values values = {{600, 64, 0, 1}, {700, 64, 1, 2}, {650, 64, 2, 3}, {200, 64, 0, 3}};
   const ActivationPlan plan = plan_activations(values, 1024);
   expect_valid(values, plan, 1024);

@@ -52,7 +52,7 @@ TEST(Plan, MembersMayRest) {
   EXPECT_EQ(plan.working_members(), (std::vector<uint32_t>{1, 2, 3, 5, 7}));
 }
 
-// In plans of version 1 groups name their members as ranges.
+// Groups name their members as ranges in plans of version 1.
 TEST(Plan, ReadsVersion1) {
   const std::string head = "hearth-plan 1\nphase prefill\nmax_rows 512\nmember_shards 0 0 0\n";
   Plan plan = parse_plan(head +

@@ -20,7 +20,7 @@ struct MinSearch {
 };
 constexpr MinSearch kMinSearch4{kMinCodes4, 5, 2, 0.98f, 1.204f};
 constexpr MinSearch kMinSearch5{kMinCodes5, 12, 2, 0.98f, 1.182f};
-// With weights more candidates are tried, which gains more if few elements have weight.
+// These try more candidates, which gains more if elements have weights and few have a large one.
 constexpr MinSearch kWeightedMin4{kMinCodes4, 6, 4, 0.96f, 1.18f};
 constexpr MinSearch kWeightedMin5{kMinCodes5, 12, 3, 0.96f, 1.2f};
 

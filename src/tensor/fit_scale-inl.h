@@ -17,7 +17,7 @@ struct ScaleSearch {
 constexpr ScaleSearch kSearch8{kCodes8, 1018, 903, 5, 2};
 constexpr ScaleSearch kSearch6{kCodes6, 264, 200, 8, 3};
 constexpr ScaleSearch kSearch4{kCodes4, 70, 54, 4, 2};
-// With weights more candidates are tried, which gains more if few elements have weight.
+// These try more candidates, which gains more if elements have weights and few have a large one.
 constexpr ScaleSearch kWeighted8{kCodes8, 1018, 894, 4, 2};
 constexpr ScaleSearch kWeighted6{kCodes6, 272, 192, 4, 2};
 constexpr ScaleSearch kWeighted4{kCodes4, 76, 44, 2, 1};

@@ -201,7 +201,8 @@ struct RowScales {
       for (size_t h = 0; h < 2; ++h) {
         const auto code = static_cast<e4m3_t>(rows[r].stored.scale[h]);
         put_at(own, kPanelRows * h + r, code);
-        // Kernels ignore the sign of these bytes, and do not look for NaN in them.
+        // Kernels ignore the sign of these bytes and do not look for NaN in them. So the row's
+        // number becomes NaN if one of its scales is NaN or negative.
         if (code >= 0x7f) put_at(to.at, r, std::numeric_limits<float>::quiet_NaN());
       }
     }

@@ -39,7 +39,7 @@ void dawdle(std::mt19937& random) {
   }
 }
 
-// In every round each thread writes its slot (plain memory) and then reads all others. A thread
+// Each thread writes its slot (plain memory) in every round and then reads all others. A thread
 // that the barrier lets through early, or a round late, reads a wrong number, and ThreadSanitizer
 // sees the race.
 void hammer(uint32_t threads, uint32_t rounds) {

@@ -11,7 +11,8 @@ using Clock = std::chrono::steady_clock;
 // microseconds, and threads that compute an op soon do, too. Another program keeps the CPU for a
 // time slice, which is longer than this.
 constexpr std::chrono::milliseconds kLate{1};
-// After a yield that took too long, so many waits do not yield. They spread its cost of about 4 ms.
+// The number of waits that do not yield after a yield that took too long. They spread its cost of
+// about 4 ms.
 constexpr uint32_t kKeepingWaits = 128;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // A thread spins for a short while before it sleeps. A futex costs about 10 us, while a spinning
 // thread sees a store after 50 ns, so waits between ops spin. They never spin for long, so that an
-// idle process uses no CPU, and that threads get on even if they are more than the CPUs.
+// idle process uses no CPU, and that a machine with fewer CPUs than threads gets on.
 #pragma once
 
 #include <atomic>

@@ -53,8 +53,8 @@ std::vector<uint32_t> chosen_nodes(const Machine& machine, const PlacementOption
 std::vector<uint32_t> usable_pus(const Machine& machine, const PlacementOptions& options,
                                  const Core& core);
 
-// From so many cores on, one core is kept free for work besides the steps: requests, tokenizing,
-// logging.
+// The number of cores from which on one core is kept free for work besides the steps: requests,
+// tokenizing, logging.
 inline constexpr uint32_t kCoresThatSpareOne = 8;
 
 // Returns how many threads a team has by default: one for each allowed core that `options` does not

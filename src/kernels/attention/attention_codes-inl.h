@@ -63,13 +63,13 @@ class CodePages {
   // Returns how many steps of int16 the largest element has; 0 if the number would not be finite.
   static float steps_of(float largest) { return largest < kMinMagnitude ? 0.0f : kMax / largest; }
 
-  // So many elements of a query lie together in a tile's codes. The sums of values take as many
-  // positions in one unrolled run.
+  // The number of elements of a query that lie together in a tile's codes. The sums of values take
+  // as many positions in one unrolled run.
   static constexpr uint32_t kTogether = kLanes;
 
-  // While Shares::take() makes the codes of a tile's first `rows` rows, it prefetches values of the
-  // next page, so that memory is busy. Returns how many bytes: 4 positions for each of the first 4
-  // rows.
+  // Returns how many bytes of the next page's values are prefetched while Shares::take() makes the
+  // codes of a tile's first `rows` rows, so that memory is busy then, too. They are 4 positions for
+  // each of the first 4 rows.
   static size_t early_bytes(uint32_t rows, uint32_t stride) {
     return size_t{4} * smaller(rows, 4) * stride;
   }

@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, AttentionSizes, testing::ValuesIn(kLengths));
 
 TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   KvHead head = filled_head(KvType::kF16, 24, 200, 5);
-  // With 80 elements the vectors of a tile lie in one block of q8_0, in two blocks, or in the last
+  // The vectors of a tile of 80 elements lie in one block of q8_0, in two blocks, or in the last
   // block, which is half a block.
   KvHead codes = filled_head(KvType::kQ8_0, 80, 200, 6);
   for (uint32_t positions = 1; positions <= 200; positions += positions < 70 ? 1 : 13) {

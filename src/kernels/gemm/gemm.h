@@ -84,8 +84,8 @@ struct GemmArgs {
 
 inline constexpr uint32_t kMaxCuts = 7;
 
-// With few rows kernels read so many panels side by side, if several streams are read faster than
-// one.
+// The number of panels that kernels read side by side if there are few rows and several streams are
+// read faster than one.
 inline constexpr uint32_t kGemmStreams = 4;
 
 using GemmFn = void (*)(const GemmArgs&);

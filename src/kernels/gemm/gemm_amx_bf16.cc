@@ -244,8 +244,8 @@ void few_rows(const GemmArgs& g) {
   for (; p < g.panels; ++p) stream<false>(g, p);
 }
 
-// While it lives, subnormal inputs count as zero and subnormal results become zero, as in
-// tdpbf16ps.
+// Makes subnormal inputs count as zero and subnormal results become zero while the object lives, as
+// tdpbf16ps does.
 class NoSubnormals {
  public:
   NoSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero); }

@@ -21,7 +21,8 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kTilePanels = 2, kMaxTilePanels = 4;
-// With at least so many rows, a tile of one panel keeps a block's codes in registers for all rows.
+// The least number of rows for which a tile of one panel keeps a block's codes in registers for all
+// rows.
 constexpr int kHeldRows = 5;
 template <typename Kind>
 constexpr GemmMenu menu_of() {
@@ -195,7 +196,7 @@ Ahead further_on(const GemmArgs& g, const GemmSchedule& s, const Weights& w) {
   const std::byte* codes = w.codes + Kind::kCodeBytes * (w.block + far);
   const size_t step = Kind::scale_step(w);
   const std::byte* scales = w.scales + Kind::scales_start(w) + step * (w.block + far);
-  // Behind the end of these P panels the next P panels are prefetched.
+  // The next P panels are prefetched after the end of these P panels.
   size_t length = g.block1 - w.block;
   return {.to = s.prefetch_to,
           .codes = codes,

@@ -55,8 +55,8 @@ inline Floats load_i8(const std::byte* p) {
 namespace hearth {
 namespace {
 
-// The kind to which `unpack_slice` unpacks `Kind`. Weights of a kind whose unpacked kind is the
-// same are read in place.
+// The kind to which `unpack_slice` unpacks `Kind`. If it is `Kind` itself, weights are not unpacked
+// but read in place.
 template <typename Kind>
 struct Unpacked
     : std::type_identity<KindBytes<Kind::kBits, Kind::kOffset, Kind::kHalves, Kind::kMin>> {};

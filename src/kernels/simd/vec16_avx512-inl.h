@@ -26,8 +26,7 @@
 //   store_i16(p, x)                                 round to nearest even, |x| < 2^15
 #pragma once
 
-// Where any value will do, GCC 12's intrinsics pass a register that they never set (its bug
-// 105593).
+// GCC 12's intrinsics pass a register that they never set where any value will do (its bug 105593).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
