@@ -22,7 +22,7 @@
 // kernels:
 //
 //   attend places   from how many places in turn a page of the cache is prefetched, 1 or 4
-//                   (AttendArgs::four_places); 1 where no line says
+//                   (AttendArgs::four_places); 1 if no line says
 //   schedule        for one pack kind (kernels/gemm/schedule_text.h) or several, by ascending rows.
 //                   A line for products of all sizes sets the kernel's own values, by its menu; its
 //                   tasks and parts of K are 0 and 1. A line for products of one size is used by

@@ -92,7 +92,7 @@ void Arena::unmap() noexcept {
 void Arena::map(const Machine& machine) {
   if (machine.source == MachineSource::kLive && map_explicit_huge(machine)) return;
   // An unreadable page lies after the region. It stops overruns, and keeps the kernel from joining
-  // the region with another one, so that smaps lists this region alone.
+  // the region with another one, so that smaps has separate numbers for this region.
   mapping_bytes_ = capacity_ + kHugePageBytes + static_cast<size_t>(getpagesize());
   void* mapping =
       mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

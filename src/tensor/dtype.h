@@ -1,6 +1,6 @@
-// Lists the element types of tensors in files. A type is one row, a DTypeInfo beside its block
-// layout and its decoding in tensor/types_*.cc, and one line of HEARTH_DTYPES. All other code looks
-// types up here (GGUF's numbers, packs, benchmarks, tests).
+// Lists the element types of tensors in files. Each type has a DTypeInfo, which stands beside its
+// block layout and its decoding in tensor/types_*.cc, and one line in HEARTH_DTYPES. All other code
+// looks types up here (GGUF's numbers, packs, benchmarks, tests).
 //
 // A quantised type stores blocks of `block_elements` consecutive elements of a row in
 // `block_bytes`. The layouts are those of the GGUF/ggml specification, save for kF8E4M3, which no
@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// X(enumerator, name) for each type, whose row is type_<name>.
+// X(enumerator, name) for each type, whose DTypeInfo is type_<name>.
 #define HEARTH_DTYPES(X) \
   X(kF32, f32)           \
   X(kF16, f16)           \

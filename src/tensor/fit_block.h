@@ -1,7 +1,7 @@
 // Fits one scale, or one scale and one minimum, to each block of elements. The best ones minimise
-// the squared error of what the block's codes, which are whole numbers, stand for. If each element
-// has a weight, its squared error counts so many times. The codes of a fixed series of candidates
-// are compared, each with the best scale for these codes.
+// the squared error of what the block's codes, which are whole numbers, stand for. If elements have
+// weights, each squared error is multiplied by its element's weight. The codes of a fixed series of
+// candidates are compared, each with the best scale for these codes.
 //
 // Code for each level of instructions fits as many blocks at once as a register has lanes. It first
 // rounds the elements to whole numbers in proportion to the block's largest element. Candidates'

@@ -111,9 +111,9 @@ class MinFit {
     });
   }
 
-  // Compares candidates by the error of their codes with the best scale and minimum for these. With
-  // elements and codes measured from their means, the error is x^2 - part^2 / whole, over the sum
-  // of weights.
+  // Compares candidates by the error of their codes with the best scale and minimum for these. The
+  // error is the weighted sum of squares of the elements less their mean, minus part^2 / (whole *
+  // sum of weights). So the candidate with the largest part^2 / whole is the best.
   void compare(LaneFloats offset, LaneFloats step) {
     const LaneSums sums = sums_of(offset, step);
     const LaneFloats part = weight_ * sums.product - elements_ * sums.code;

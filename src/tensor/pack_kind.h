@@ -1,6 +1,6 @@
 // Lists the pack kinds: the layouts of a panel of weights in memory for the kernels
-// (tensor/pack_spec.h gives the bytes). A kind is one row, a PackKindInfo beside its packing and
-// unpacking in tensor/pack_*.cc, and one line of HEARTH_PACK_KINDS.
+// (tensor/pack_spec.h gives the bytes). Each kind has a PackKindInfo, which stands beside its
+// packing and unpacking in tensor/pack_*.cc, and one line in a list of HEARTH_PACK_KINDS.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ inline constexpr uint32_t kPanelRows = 16;
 inline constexpr uint32_t kBlock = 32;
 inline constexpr uint32_t kSuperBlocks = 8;
 
-// X(enumerator, name, more) for each kind, whose row is kind_<name>; `more` is passed on to X.
-// These kinds are multiplied as integers:
+// X(enumerator, name, more) for each kind, whose PackKindInfo is kind_<name>; `more` is passed on
+// to X. These kinds are multiplied as integers:
 #define HEARTH_INT8_PACK_KINDS(X, more) \
   X(kQ8_0, q8_0, more)                  \
   X(kQ4_0, q4_0, more)                  \
@@ -101,7 +101,8 @@ struct PackKindInfo {
   ScaleForm block_scale = ScaleForm::kNone, super_scale = ScaleForm::kNone;
   uint32_t scale_elements = kBlock;  // elements of one integer dot product: kBlock or half
   bool minima = false;               // whether values are scale * code + minimum
-  // Packs one panel; null for kinds of FP8, whose scales lie beside the rows (tensor/pack_fp8.h).
+  // Packs one panel; null for kinds of FP8, since their rows do not hold the scales
+  // (tensor/pack_fp8.h).
   void (*pack)(const PackSpec& spec, const PanelSource& source, std::byte* codes,
                std::byte* scales) = nullptr;
   // Read block `block` of a row to out[32]. Kinds that are multiplied as integers have

@@ -1,5 +1,6 @@
 // Writes rows of quantised types in files' layout, which dequantize_row reads. Every block is
-// fitted by least squares (tensor/fit_block.h), so the bytes depend on the elements alone.
+// fitted by least squares (tensor/fit_block.h), so the bytes depend only on the elements and their
+// weights.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The types with blocks of 32 elements, and NVFP4, which has 64. A row's comment is the block's
-// layout in the file (block_q4_0 ... of the specification); d is the scale and m the minimum, in
-// f16.
+// The types with blocks of 32 elements, and NVFP4, which has 64. The comment above each DTypeInfo
+// gives the block's layout in the file (block_q4_0 ... of the specification) and the value of an
+// element; d is the scale and m the minimum, in f16.
 
 #include "tensor/code_block.h"
 #include "tensor/code_tables.h"

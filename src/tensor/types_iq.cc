@@ -1,7 +1,7 @@
 // The i-quants: super-blocks of 256 elements, eight blocks of 32 (block_iq2_xxs ... of the
-// specification). Groups of 8 or 4 elements store the index of a row of magnitudes
-// (tensor/iquant_grids.h), and signs beside it. A row's comment is the layout in the file; d is in
-// f16, and s is a number of 3 or 4 bits.
+// specification). For each group of 8 or 4 elements they store the index of a row of magnitudes
+// (tensor/iquant_grids.h), and signs beside it. The comment above each DTypeInfo gives the layout
+// in the file and the value of an element; d is in f16, and s is a number of 3 or 4 bits.
 #include <bit>
 
 #include "tensor/code_block.h"

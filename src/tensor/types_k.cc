@@ -1,6 +1,6 @@
 // The types with super-blocks of 256 elements, eight blocks of 32 (block_q2_K ... of the
-// specification). A row's comment is the layout in the file. d and dmin, in f16, multiply the
-// integer scales and minima of the blocks.
+// specification). The comment above each DTypeInfo gives the layout in the file. d and dmin, in
+// f16, multiply the integer scales and minima of the blocks.
 #include "tensor/code_block.h"
 #include "tensor/code_tables.h"
 #include "tensor/dtype.h"

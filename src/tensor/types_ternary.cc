@@ -1,6 +1,6 @@
 // The types with two bits an element or fewer and one scale d, in f16: TQ1_0 and TQ2_0 with
-// super-blocks of 256 elements, Q1_0 with blocks of 128, Q2_0 with blocks of 64. A row's comment is
-// the layout in the file (block_tq1_0 ... of the specification).
+// super-blocks of 256 elements, Q1_0 with blocks of 128, Q2_0 with blocks of 64. The comment above
+// each DTypeInfo gives the layout in the file (block_tq1_0 ... of the specification).
 #include "tensor/code_block.h"
 #include "tensor/dtype.h"
 

@@ -36,8 +36,8 @@ struct Weight {
   uint32_t unit;         // rows or columns of this weight in one unit of the axis
   std::vector<Shard> shards;
   size_t align = 64;  // alignment of a shard's bytes
-  // The order of its columns, if products have to gather their input. Shards are cut into columns
-  // of this order.
+  // The order of the weight's columns (tensor/column_order.h), if products must gather their input
+  // in it. The weight is cut into shards in this order of columns.
   ColumnOrder order = {};
 };
 

@@ -13,8 +13,8 @@
 // allowed: run() from within a job, or from two threads at once, is a bug and checked.
 //
 // Members are pinned to the PUs of a Placement. A member that cannot be pinned (to a PU that this
-// process may not use) runs unpinned, and warnings() says so. Workers are named "hearth-N". Throws
-// kResource where a thread cannot be started.
+// process may not use) runs unpinned, and warnings() says so. Workers are named "hearth-N". The
+// constructors throw kResource if a thread cannot be started.
 #pragma once
 
 #include <atomic>

@@ -119,7 +119,7 @@ char state_of(int thread) {
   return line.at(line.rfind(')') + 2);
 }
 
-// Returns how often the thread gave up its CPU of its own accord.
+// Returns how often the thread gave up its CPU by itself, to wait or to sleep.
 uint64_t sleeps_of(int thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
   std::string word;

@@ -82,7 +82,7 @@ std::optional<std::string> find_path(const fs::path& root, std::string_view cont
   return {};
 }
 
-// Returns `path` as seen from `base`, both absolute; empty where it isn't below `base`.
+// Returns `path` as seen from `base`, both absolute; empty if it isn't below `base`.
 std::string relative_to(const std::string& path, const std::string& base) {
   if (base == "/") return path.size() > 1 ? path.substr(1) : "";
   if (path.starts_with(base + "/")) return path.substr(base.size() + 1);

@@ -99,8 +99,9 @@ struct Known {
   Isa level;
 };
 
-// Returns processors with their features and levels. Features are those that GCC 12 gives them for
-// -march; for Zen 4 and 5, Sierra Forest, Granite Rapids and the ARM processors those published.
+// Returns processors with their features and levels. The features are those that GCC 12's -march
+// gives a processor. For Zen 4 and 5, Sierra Forest, Granite Rapids and the ARM processors they are
+// those that were published.
 const std::vector<Known>& processors() {
   static const std::vector<Known> list = {
       {"Haswell", haswell(), Isa::kAvx2},

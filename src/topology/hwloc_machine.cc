@@ -33,7 +33,7 @@ Topology init_topology() {
   return owner;
 }
 
-// Returns the largest cache around a core; null where none is known.
+// Returns the largest cache around a core; null if none is known.
 hwloc_obj_t last_level_cache(hwloc_obj_t core) {
   hwloc_obj_t last = nullptr;
   for (hwloc_obj_t at = core; at != nullptr; at = at->parent) {
@@ -162,8 +162,8 @@ class MachineBuilder {
 
   void add_kinds() {
     int count = std::max(0, hwloc_cpukinds_get_nr(topology_, 0));
-    // hwloc sorts kinds by rising efficiency rank where it knows the ranks; unknown ranks are one
-    // kind.
+    // hwloc sorts kinds by rising efficiency rank if it knows the ranks. If not, all cores are of
+    // one kind.
     Bitmap cpus(hwloc_bitmap_alloc());
     std::map<uint32_t, uint32_t> kind_of_pu;
     for (int i = 0; i < count; ++i) {

@@ -77,23 +77,23 @@ struct Machine {
 
   // The PUs that this process may use (affinity and cpuset), rising.
   std::vector<uint32_t> allowed_pus;
-  // The CPU time that this process may use, in cores; none where unlimited.
+  // The CPU time that this process may use, in cores; none if unlimited.
   std::optional<double> cpu_quota;
-  // The tightest cgroup memory limit; none where unlimited.
+  // The tightest cgroup memory limit; none if unlimited.
   std::optional<uint64_t> memory_limit;
   // The bytes that can be allocated now: MemAvailable, or a cgroup's remaining bytes if those are
   // fewer. 0 if unknown.
   uint64_t memory_available = 0;
   ThpMode thp = ThpMode::kUnavailable;
 
-  // Describes this computer. Throws kResource where hwloc cannot read it.
+  // Describes this computer. Throws kResource if hwloc cannot read it.
   static Machine live();
   // Reads a file saved by lstopo or hwloc. Throws kFile.
   static Machine from_xml(const std::string& path);
   // Takes hwloc's synthetic description, such as "pack:2 numa:4 l3:1 core:16 pu:2". Throws kUsage.
   static Machine from_synthetic(const std::string& description);
   // Invents `nodes` nodes of `cores_per_node` single-threaded cores, whose PUs are this computer's
-  // allowed ones in turn, so several cores may share a PU. Throws kUsage where either is 0.
+  // allowed ones in turn, so several cores may share a PU. Throws kUsage if either is 0.
   static Machine invented(uint32_t nodes, uint32_t cores_per_node);
 
   bool is_allowed(uint32_t pu) const;

@@ -73,7 +73,7 @@ void check_pus(const Machine& machine, const std::vector<uint32_t>& pus);
 // Returns the allowed PUs of cores without a seat of `placement`, ascending. Other work may run on
 // them without disturbing the team.
 std::vector<uint32_t> spare_pus(const Machine& machine, const Placement& placement);
-// Returns the allowed PUs of cores that have none of `pus`, rising.
+// Returns the allowed PUs, rising, of all cores that have no PU in `pus`.
 std::vector<uint32_t> pus_beside(const Machine& machine, const std::vector<uint32_t>& pus);
 
 }  // namespace hearth

@@ -16,7 +16,7 @@ struct Processor {
   bool operator==(const Processor&) const = default;
 };
 
-// Returns this machine's processor; the vendor is empty where it is unknown.
+// Returns this machine's processor; its vendor is empty if unknown.
 Processor processor_here();
 
 }  // namespace hearth

@@ -171,7 +171,7 @@ std::vector<float> gelu_arguments() {
 }
 
 // The tail Q is off by less than 1e-7 (kernels/activation/gelu.h), and the sum rounds, by 2^-24 of
-// the result: at most 0.6e-7 |g| where Q is near 0, and half that where it is near 1 / 2. The
+// the result: at most 0.6e-7 |g| where Q is near 0, and half of that where Q is near 1 / 2. The
 // relative error of a result below 0 is that of Q, 1.2e-7 + 1.7e-7 |ln Q|, and the rounding.
 TEST(ActivationTest, GeluIsNearErfInTheSameBits) {
   const std::vector<float> x = gelu_arguments();

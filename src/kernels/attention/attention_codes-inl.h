@@ -275,7 +275,7 @@ class CodePages {
     auto code = [](int r, int n) {
       return (n / static_cast<int>(kBlockVectors) * R + r) * static_cast<int>(kPagePositions);
     };
-    // A line that holds the vectors of several tiles is prefetched by the first of them.
+    // A cache line may hold vectors of several tiles; the first of these tiles prefetches it.
     const bool first = kBytes >= 64 || vector * 2 * kLanes % 64 == 0;
     const Stream stream = first ? values.stream : Stream{};
     const size_t early = early_bytes(R, values.stride);

@@ -26,7 +26,7 @@
   void store_latent_##name##_##level(const KvStoreArgs& a) { row::store(a); }
 
 // Defines the kernel of q8_0, which multiplies integers. Levels that add instructions for such
-// products define this kernel alone.
+// products define only this kernel.
 #define HEARTH_DEFINE_DOT_ATTENTION(level, places) \
   void attend_q8_0_##level(const AttendArgs& a) { Attention<CodePages<places>>::attend(a); }
 

@@ -216,7 +216,7 @@ class Tiles {
       HEARTH_UNROLL
       for (int n = 0; n < N; ++n) acc[r][n] = Vec16::load(at(out, stride, r, n));
     }
-    // A line that holds the vectors of several tiles is prefetched by the first of them.
+    // A cache line may hold vectors of several tiles; the first of these tiles prefetches it.
     constexpr size_t kVectorBytes = kLanes * Format::kStoredBytes;
     const bool first = N * kVectorBytes >= 64 || vector * kVectorBytes % 64 == 0;
     if (stream.next == nullptr || !first) {

@@ -21,7 +21,8 @@ void expect_true(const KvHead& head, const Queries& queries, const std::vector<f
 // Expects that the reference level is within the bounds of the truth, and that every level gives
 // its bits, with and without prefetches.
 void expect_true_everywhere(const KvHead& head, const Queries& queries);
-// Expects on every level that a row has the same bits alone, among all rows, and in another order.
+// Expects on every level that a row has the same bits as the only row of a call, among all rows,
+// and in another order.
 void expect_no_company(const KvHead& head, const Queries& queries);
 // Expects on every level that several calls, each for some of the spans, give the bits of one call
 // for all of them. The problem must have four spans.

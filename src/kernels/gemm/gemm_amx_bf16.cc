@@ -12,8 +12,8 @@
 // of that limit. One or two rows take vectors instead of tiles, since vectors read a quarter faster
 // (86 % of a read loop's rate; tiles 69 %).
 //
-// The results are the same for every M: a product adds 16 even and 16 odd elements of K, each in a
-// chain of its own, and their sum to the output.
+// The results are the same for every M: a product adds up 16 even and 16 odd elements of K, in one
+// chain each, and adds the sum of both chains to the output.
 #include "kernels/gemm/gemm_avx512-inl.h"
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/simd/tiles_amx-inl.h"
@@ -118,7 +118,7 @@ void multiply(const Tiles& tiles) {
 }
 
 // Multiplies `rows` rows by Panels panels over a slice; `t` has the places of the first tiles.
-// Before and after the call the tiles have the shape of two whole tiles.
+// Before and after the call the tile registers are configured for two whole tiles of rows.
 template <int Panels>
 void pass_rows(Tiles t, uint32_t rows) {
   for (; rows >= 2 * kTileRows; rows -= 2 * kTileRows) {

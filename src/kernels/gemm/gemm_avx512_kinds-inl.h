@@ -118,8 +118,8 @@ template <typename Kind>
 // makes it only 0.97 to 1.04 times as fast; kQ4_0 with scales in f32 is 0.97 to 1.0 times as fast.
 using KindNibbles = Kind<FourBits<0>, FloatScales<1, true>>;
 
-// The kind to which kernels unpack `Kind` for many rows. A kind that would be unpacked to itself is
-// read in place.
+// The kind to which kernels unpack `Kind` for many rows. If it is `Kind` itself, weights are not
+// unpacked but read in place.
 template <typename Kind>
 struct Unpacked : std::type_identity<KindBytes<8, 128, Kind::kHalves, Kind::kMin>> {};
 template <typename Codes, typename Scales>

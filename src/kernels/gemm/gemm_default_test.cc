@@ -1,7 +1,7 @@
-// Tests the kernel and schedule of every level for products that no table names, on processors of
-// each family, against a recorded list: testdata/default_schedules.txt. The actual list is written
-// to default_schedules.txt in the build folder. It replaces the recorded one after an intended
-// change.
+// Tests which kernel and schedule every level has for products without their own schedule, on
+// processors of each family, against a recorded list: testdata/default_schedules.txt. The actual
+// list is written to default_schedules.txt in the build folder. It replaces the recorded one after
+// an intended change.
 //
 // A paragraph is for the pack kinds of a level that have the same kernels and schedules. It begins
 // with the level that the kernels belong to. Then each family of processors with schedules of its

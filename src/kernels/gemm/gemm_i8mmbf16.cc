@@ -1,11 +1,11 @@
 // BF16 and FP8 by bfmmla, which multiplies 2 weight rows x 4 elements of K by those of 2 rows of
 // activations, in the tiles of gemm_float-inl.h and gemm_fp8-inl.h. BF16 of one row takes bfdot.
 //
-// Both give the same bits: the architecture defines bfmmla as two bfdot for every output, in
-// ascending k. (Each rounds the sum of two products to odd, then that sum added to the accumulator,
-// and flushes subnormals. That holds if FPCR.EBF is 0, as Linux leaves it; with 1 both round
-// otherwise, but alike.) So rows may be paired in any way, and an odd last row is paired with
-// itself.
+// bfmmla and bfdot give the same bits: the architecture defines bfmmla as two bfdot for every
+// output, in ascending k. (Each bfdot rounds the sum of two products to odd, adds it to the
+// accumulator and rounds that sum to odd, and flushes subnormals. That holds if FPCR.EBF is 0, as
+// Linux leaves it; with 1 both instructions round otherwise, but alike.) So rows may be paired in
+// any way, and an odd last row is paired with itself.
 //
 // Instructions of a tile for a panel and 4 elements of K:
 //   1 row    8 bfdot or 8 bfmmla, for which BF16 would need 8 zips besides

@@ -29,8 +29,8 @@ HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, reference)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx2)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bw)
 HEARTH_GEMM_KERNELS(HEARTH_DECLARE_GEMM, neon)
-// These levels have kernels of their own for some kinds, and take the others from the level below
-// (kernels.cc).
+// These levels have their own kernels for some kinds, and take the kernels of all other kinds from
+// the level below (kernels.cc).
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avxvnni)
 HEARTH_INT8_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512)
 HEARTH_BF16_GEMM_KERNELS(HEARTH_DECLARE_GEMM, avx512bf16)

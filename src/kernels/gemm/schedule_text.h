@@ -22,8 +22,9 @@
 
 namespace hearth {
 
-// A product as seen by the threads that share it: all matrices of an op that read the same input,
-// as far as they lie on one shard. If all three sizes are 0, it stands for products of every size.
+// A product as seen by the threads that share it. It is made of all matrices of an op that read the
+// same input, as far as they lie on one shard. If all three sizes are 0, it stands for products of
+// every size.
 struct ProductShape {
   PackKind kind = PackKind::kF32;
   uint32_t outputs = 0;  // in whole panels

@@ -10,7 +10,7 @@
   X(kInt16Dot, int16_dot, level)    \
   HEARTH_AMX_UNIT_LOOPS(X, level)
 
-// Lists of units for levels that have only some loops of their own, and take the others from
+// Lists of units for levels that have only some loops of their own, and take all other loops from
 // another level.
 #define HEARTH_AMX_UNIT_LOOPS(X, level) \
   HEARTH_BF16_UNIT_LOOPS(X, level)      \

@@ -15,9 +15,9 @@
 //   S[i] rounded, out = (sum of q[i] S[i]) scale
 //
 // Both sums have four chains from zero, of fma(k[i], S[i], chain) over ascending i with i % 4 = 0
-// to 3, and are (first + third) + (second + fourth). So the bits depend on the rows and the state
-// alone, however a sequence is cut into runs and a head into columns, and every ISA level gives the
-// same.
+// to 3, and are (first + third) + (second + fourth). So the bits depend only on the rows and the
+// state. They are the same however a sequence is cut into runs and a head into columns, and on
+// every ISA level.
 //
 // |S| is at most what is left, after the decays, of all that was added. So errors stay bounded if
 // every decay is at most 1, every beta is within [0, 1] and every key's 2-norm is at most 1.

@@ -7,9 +7,9 @@
 // the rows become the new state.
 //
 // The sum is one chain over ascending j: weight[0] x rounded, then fma(weight[j], x, y). SiLU is
-// that of kernels/activation/activation.h. So a row's bits depend on its own inputs alone, however
-// a sequence is cut into runs and the channels into calls, and every ISA level gives the same. The
-// relative error of y is that of a chain of `taps` products.
+// that of kernels/activation/activation.h. So the bits of a row depend only on its own inputs. They
+// are the same however a sequence is cut into runs and the channels into calls, and on every ISA
+// level. The relative error of y is that of a chain of `taps` products.
 #pragma once
 
 #include <cstddef>

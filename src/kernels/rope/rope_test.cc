@@ -63,7 +63,7 @@ TEST(RopeTest, AllLevelsRotateInTheSameBits) {
   }
 }
 
-// The product of a rotated query and a rotated key depends on the distance alone.
+// The product of a rotated query and a rotated key depends only on their distance.
 TEST(RopeTest, ProductsDependOnDistance) {
   for (RopeLayout layout : {RopeLayout::kInterleaved, RopeLayout::kHalf}) {
     RopeParams p = params(64, layout);

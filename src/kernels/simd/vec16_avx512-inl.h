@@ -8,7 +8,7 @@
 //   load_pairs, store_pairs                         (even elements, odd elements) of 32 floats
 //   fma(a, b, c)                                    a b + c in one rounding
 //   add, sub, mul, div, negate, absolute
-//   max(a, b)                                       b where unordered
+//   max(a, b)                                       b if unordered
 //   round(x)                                        to the nearest integer, ties to even,
 //                                                   |x| < 2^22
 //   zero_below(x, limit, y)                         x < limit ? 0 : y
