@@ -46,7 +46,8 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-// Writes the file. Several processes of one test may write at once, each the same content.
+// Writes isa_levels.csv. Several processes of one test program may write it at once, each with the
+// same content.
 void write_levels() {
   std::filesystem::path path = std::filesystem::path(HEARTH_BUILD_FOLDER) / "isa_levels.csv";
   std::filesystem::path fresh = path.string() + "." + std::to_string(getpid());

@@ -75,8 +75,8 @@ ActivationPlan place_in_order(std::span<const ActivationValue> values,
   return plan;
 }
 
-// Moves the values that end at the arena's end to the front of the order: placed first next time,
-// they find room further down.
+// Moves the values that end at the arena's end to the front of the order. In the next attempt they
+// are placed first, and so find room further down.
 void put_highest_first(std::span<const ActivationValue> values, const ActivationPlan& plan,
                        std::vector<uint32_t>* order) {
   const auto end_of = [&](uint32_t i) { return plan.offsets[i] + values[i].bytes; };

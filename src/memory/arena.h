@@ -53,7 +53,7 @@ class Arena {
   // it is touched (huge_bytes()).
   PageKind page_kind() const { return page_kind_; }
   bool bound() const { return bound_; }
-  // Return sentences on what the system refused: a binding or a page size; empty if it refused
+  // Returns sentences on what the system refused, a binding or a page size; none if it refused
   // nothing.
   const std::vector<std::string>& notes() const { return notes_; }
 

@@ -101,7 +101,7 @@ Plan make_plan(Phase phase, uint32_t max_rows, std::vector<uint32_t> member_shar
 // Makes the plan for `members` members that are dealt evenly to the shards.
 Plan even_plan(Phase phase, uint32_t max_rows, uint32_t shards, uint32_t groups, uint32_t members);
 
-// Throws Error (kUsage), naming the rule, if a plan breaks a rule for all plans.
+// Throws Error (kUsage), naming the rule, if the plan breaks a rule that holds for every plan.
 void check_plan(const Plan& plan);
 
 // Returns whether a line is the first of a plan's text, in any version that is read.

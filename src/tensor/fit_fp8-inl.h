@@ -43,7 +43,8 @@ class Fp8Fit {
     load_weights(weights, weights_);
   }
 
-  // Returns the best scales: 0 for a block of zeros, 1 for one with an element that is not finite.
+  // Returns the best scale of each block: 0 for a block of zeros, 1 for a block with an element
+  // that is not finite.
   LaneFloats scale() {
     for (int i = 0; i < kFp8Tries; ++i) {
       compare(floats(kLargestFp8 - kFp8Step * static_cast<float>(i)));
@@ -64,9 +65,9 @@ class Fp8Fit {
   }
 
  private:
-  // The best scale for a candidate's codes is product / square, with the error x^2 - product^2 /
-  // square. Candidates are compared by this error. Subnormal codes are rounded like normal ones
-  // here, since they hardly add to the error.
+  // Compares a candidate with the best one so far by the error of its codes with the best scale for
+  // these. That scale is product / square, and the error x^2 - product^2 / square. Subnormal codes
+  // are rounded like normal ones here, since they hardly add to the error.
   void compare(LaneFloats largest) {
     const LaneFloats factor = largest * inverse_;
     LaneFloats square{}, product{};

@@ -24,7 +24,7 @@ constexpr MinSearch kMinSearch5{kMinCodes5, 12, 2, 0.98f, 1.182f};
 constexpr MinSearch kWeightedMin4{kMinCodes4, 6, 4, 0.96f, 1.18f};
 constexpr MinSearch kWeightedMin5{kMinCodes5, 12, 3, 0.96f, 1.2f};
 
-// Blocks as x ~ unit * at + least.
+// Blocks whose elements x were scaled to whole numbers: x ~ unit * at + least.
 struct RangedBlocks {
   LaneFloats at[32];
   LaneFloats unit;   // 0 for a block of equal elements; NaN if one is not finite

@@ -69,8 +69,9 @@ class ScaleFit {
   ScaleFit(const ProportionalBlocks<kSearch>& x, const float* weights)
       : terms_(x.at, weights), unit_(x.unit) {}
 
-  // The best scale for a candidate's codes is product / square, with the error x^2 - product^2 /
-  // square. Candidates are compared by this error.
+  // Compares a candidate with the best one so far by the error of its codes with the best scale for
+  // these. That scale is product / square, and the error x^2 - product^2 / square. The candidate's
+  // codes are those of `factor`.
   void compare(LanePairs factor) {
     const LaneSums sums = terms_.sums([factor](LanePairs x) {
       const LanePairs code = mul_round(x, factor);

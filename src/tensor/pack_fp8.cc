@@ -81,7 +81,8 @@ void unpack_fp8(const PackedLane& lane, uint32_t b, float* out) {
   }
 }
 
-// Writes the scales of one super-block. The rows in the bits of `nan` have a NaN there.
+// Writes the scales of one super-block. `nan` has a bit for each row with a NaN in this
+// super-block.
 void write_scales(PackKind kind, const PanelRows& rows, const Fp8Scales& from, size_t super,
                   uint32_t nan, std::byte* out) {
   if (kind == PackKind::kFP8) {

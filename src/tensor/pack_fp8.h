@@ -24,9 +24,9 @@ struct Fp8Scales {
   size_t row_stride = 0;  // floats from row to row; 0: all rows share them
 };
 
-// Packs one panel of the shard, from rows that may lie anywhere. kFP8 takes the scales of row 0. k
-// need not be a multiple of 32, nor rows one of 16. `codes` and `scales` are the shard's bases. The
-// function is pure, so many threads may pack disjoint panels.
+// Packs one panel of the shard, from rows that may lie anywhere. kFP8 takes the scales of row 0 for
+// all rows. k need not be a multiple of 32, nor the number of rows one of 16. `codes` and `scales`
+// are the shard's bases. The function is pure, so many threads may pack disjoint panels.
 void pack_fp8_panel(const PackSpec& spec, const PanelRows& rows, const Fp8Scales& row_scales,
                     uint32_t panel, std::byte* codes, std::byte* scales);
 

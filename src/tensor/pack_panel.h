@@ -39,8 +39,8 @@ struct PanelSource {
   }
 };
 
-// Returns the addresses of block `index` of `block_bytes` in each row; rows of padding get
-// `padding`.
+// Returns the address of block `index` of `block_bytes` bytes in each row. For rows of padding it
+// is `padding`.
 inline PanelRows blocks_at(const PanelRows& rows, size_t index, size_t block_bytes,
                            const std::byte* padding) {
   PanelRows blocks;

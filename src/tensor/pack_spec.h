@@ -178,8 +178,8 @@ void pack_panel(const PackSpec& spec, DType dtype, const PanelRows& rows, uint32
 class BlockReader {
  public:
   virtual ~BlockReader() = default;
-  // Fills `codes` and `stored` of block `block`, counted from K = 0 of the whole tensor, of row r
-  // of the panel. Each code is a value of the kind (for kL8M code - 128) plus kCodeZero.
+  // Fills `codes` and `stored` of the given block of row r of the panel. Blocks are counted from K
+  // = 0 of the whole tensor. Each code is a value of the kind (for kL8M code - 128) plus kCodeZero.
   virtual void read(size_t r, size_t block, CodeBlock& out) const = 0;
   // Returns the factor of row r for kL4H.
   virtual float scale(size_t) const { return 1; }

@@ -99,7 +99,7 @@ int six_bits_of(float value, float unit) {
 void put_six_bit_scales(ScaleAndMin* of, std::byte* out) {
   float scale = 0, min = 0;
   for (size_t part = 0; part < kBlocks; ++part) {
-    // A NaN, once met, stays the largest.
+    // If a scale is NaN, the largest one becomes NaN and stays so.
     scale = scale >= of[part].scale || std::isnan(scale) ? scale : of[part].scale;
     min = std::max(min, of[part].min);
   }

@@ -29,8 +29,8 @@ class Barrier {
  public:
   // Makes a barrier that allocates its seats on the heap.
   explicit Barrier(uint32_t size);
-  // Makes thread i's seat at seats[i]: seat_bytes(seats.size()) bytes, kLineSpacing-aligned, which
-  // must outlive the barrier.
+  // Makes the seat of thread i at seats[i]. Each place must have seat_bytes(seats.size()) bytes, be
+  // aligned to kLineSpacing and outlive the barrier.
   explicit Barrier(const std::vector<std::byte*>& seats);
 
   static size_t seat_bytes(uint32_t size);

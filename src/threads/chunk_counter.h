@@ -24,7 +24,7 @@ struct ChunkClaim {
 class alignas(kLineSpacing) ChunkCounter {
  public:
   // Claims the next chunk in [0, count) of round `epoch`. Returns `count` if none is left; other
-  // threads may then still be at work on their chunks.
+  // threads may then still work on chunks that they claimed.
   uint32_t next(uint32_t epoch, uint32_t count) noexcept {
     return claim(epoch, count, [](uint32_t) { return 1u; }).begin;
   }

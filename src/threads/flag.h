@@ -16,7 +16,8 @@
 
 namespace hearth {
 
-// Words at this distance share no cache line: 128 bytes, since processors fetch lines in pairs.
+// The distance at which words share no cache line: 128 bytes, since processors fetch lines in
+// pairs.
 inline constexpr size_t kLineSpacing = 128;
 
 class alignas(kLineSpacing) Flag {

@@ -192,7 +192,7 @@ TEST(CpuFeaturesTest, NamesAreOneEach) {
   std::set<std::string> names;
   for (Isa isa : all_isas()) names.insert(isa_name(isa));
   EXPECT_EQ(names.size(), all_isas().size());
-  // The oldest names stay valid: other levels were added between them later.
+  // The names of the oldest levels stay valid, although other levels were added between them.
   for (const char* name : {"reference", "avx2", "avx512", "amx", "neon"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }

@@ -238,7 +238,8 @@ class CodePages {
       seen_ = slots;
     }
 
-    // Gives row r shares of 0 with the unit -0: adding 0 times -0 changes no float.
+    // Gives row r, which sees no slot, shares of 0 with the unit -0: adding 0 times -0 changes no
+    // float.
     void take_nothing(uint32_t r, uint32_t rows) {
       for (uint32_t block = 0; block < blocks_; ++block) {
         units_[r][block] = -0.0f;

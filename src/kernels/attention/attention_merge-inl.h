@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kLanes = 16;
 constexpr float kMinusInfinity = -__builtin_inff();
 
-// Sets the sums to those of no span.
+// Sets the sums to those from which the sums over spans start.
 inline void clear_sums(const RowSums& sums, uint32_t rows, uint32_t stride) {
   for (size_t i = 0; i < size_t{rows} * stride; ++i) sums.acc[i] = 0;
   for (uint32_t i = 0; i < rows; ++i) {

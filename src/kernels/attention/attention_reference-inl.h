@@ -115,8 +115,8 @@ int8_t& value_code(const KvPage& page, uint32_t length, size_t slot, uint32_t d)
 f16_t* block_scales(std::byte* half, uint32_t length, uint32_t block) {
   return elements<f16_t>(half + kv_scales_offset(length)) + size_t{block} * kPagePositions;
 }
-// Returns x in steps of 1 / 32767 of the highest; 0 if `unit` is not finite, that is if any element
-// is not.
+// Returns x as a whole number of steps of highest / 32767. Returns 0 if `unit` is not finite, which
+// means that an element is not.
 int32_t rounded(float x, float highest, float unit) {
   if (highest < 0x1p-100f || !std::isfinite(unit)) return 0;
   return static_cast<int32_t>(std::nearbyint(x * (32767.0f / highest)));

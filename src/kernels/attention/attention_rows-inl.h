@@ -121,7 +121,7 @@ inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, F
   }
 }
 
-// The part of a page that rows see. kMax: the most rows.
+// Which slots of a page the rows see. kMax: the most rows.
 template <uint32_t kMax>
 struct PageViewOf {
   struct SeenTile {

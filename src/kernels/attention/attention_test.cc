@@ -243,7 +243,7 @@ TEST(AttentionTest, InvisibleSlotsMayHoldAnything) {
     for (uint32_t heads : {1u, 3u}) {
       Queries queries(6 * heads, kHeadDim, 13);
       queries.window = 72;
-      // The first token sees slot 10, the last two slot 85.
+      // Only the first token sees slot 10, and only the last two tokens see slot 85.
       for (uint32_t i = 0; i < queries.rows; ++i) queries.last[i] = 81 + i / heads;
       for (Isa isa : attend_levels(type)) {
         std::vector<float> expected = queries.run(attend_of(isa, type), clean.pages());

@@ -29,12 +29,12 @@ struct SlotRange {
   for (size_t i = 0; i < bytes; i += 64) prefetch_l2(p + i);
 }
 
-// The bytes that are prefetched while a half of a page is read; nothing if `next` is null.
+// The bytes to prefetch while half a page is read; nothing if `next` is null.
 struct Stream {
   const std::byte* next;
   size_t quarter;  // the distance of the four places that take turns; 0: one place
-  // The first `wanted` of every `row` bytes (a power of two), which rows see, are prefetched from
-  // `next`. The others are prefetched from `rest`, or not at all if it is null.
+  // Rows see the first `wanted` of every `row` bytes (a power of two), so these are prefetched from
+  // `next`. The bytes between them are prefetched from `rest`, or not at all if it is null.
   size_t row, wanted;
   const std::byte* rest;
 

@@ -39,13 +39,13 @@ struct FormatBF16 {
   static void store16(uint16_t* p, Vec16 x) { store_bf16(p, x); }
 };
 
-// A page of Format that becomes floats while it is read.
+// Reads a page of Format and stores the floats that it returns, for other tiles.
 template <typename Format>
 struct Unpacking : Format {
   static constexpr bool kUnpacks = true;
 };
 
-// The floats that Unpacking stored.
+// Reads the floats that Unpacking stored.
 template <typename Format>
 struct Unpacked {
   using Element = float;

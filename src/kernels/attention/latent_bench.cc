@@ -110,7 +110,7 @@ class Problem {
   std::vector<float> out_;
 };
 
-// A problem of an expanded head; Case::heads is its number of rows.
+// A benchmark's expanded head with its rows, whose number is Case::heads.
 class ExpandedProblem {
  public:
   explicit ExpandedProblem(const Case& c)

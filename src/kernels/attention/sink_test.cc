@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr KvType kSinkTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0};
-// Sinks for scores that lie between -4 and 4 or so.
+// The sinks of the rows, whose scores lie between about -4 and 4.
 constexpr float kSinks[] = {0.25f, 5.0f, -3.0f, 30.0f, -30.0f, 0.0f, 2.5f};
 
 // Makes `rows` queries, with kSinks in turn, each of which sees up to a random position.

@@ -31,7 +31,7 @@ class KvHead {
   void put(KvStoreFn store, uint32_t position, const std::vector<float>& k,
            const std::vector<float>& v);
 
-  // Return an element exactly as the pages hold it.
+  // Return an element of a key or a value exactly as the pages hold it.
   double key(uint32_t position, uint32_t d) const;
   double value(uint32_t position, uint32_t d) const;
 

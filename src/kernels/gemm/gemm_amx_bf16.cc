@@ -25,7 +25,7 @@ constexpr uint32_t kTileRows = 16;
 constexpr size_t kTileBytes = 1024;  // a block of a panel, or 16 x 16 outputs
 constexpr uint32_t kRowBlock = 128;
 constexpr uint32_t kPanelsAtOnce = 16;
-// The codes are prefetched this far ahead of the loads, whatever distance the schedule has.
+// The distance from the loads of codes to the prefetches, whatever distance the schedule has.
 constexpr size_t kPrefetchBytes = 8192;
 // The tiles of the three kernels: vectors, one tile of rows, two tiles of rows.
 constexpr uint32_t kVectorRows = 2;
@@ -36,7 +36,8 @@ constexpr TileRange kMenuTiles[] = {{kGemmStreams, 1, kVectorRows},
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
 static_assert(kPanelOutputs * kPanelsAtOnce <= kChainScratchBytes);
 
-// The place of the first output, and the distances of rows, tiles of rows and panels, in bytes.
+// Where the outputs lie: the first output, and the distances in bytes between rows, between tiles
+// of rows and between panels.
 struct Outputs {
   std::byte* first;
   size_t row, tile, panel;

@@ -62,7 +62,7 @@ struct Slice {
   float mins[kSliceBlocks * 2 * kPanelRows];
 };
 
-// The rows behind the last whole tile, padded with zeros.
+// The rows of a call behind its last whole tile of rows, padded with zeros.
 struct Padded {
   alignas(64) int8_t codes[kTileRows * kSliceBlocks * kBlock];
   float scale[kTileRows * kSliceBlocks];
@@ -108,7 +108,7 @@ template <int Halves, int B>
   amx::store<B>(sums, 64);
 }
 
-// Adds the sums of step s to the outputs: the float part of the contract.
+// Adds the integer sums of step s to the outputs, by the float part of the contract.
 template <typename Kind, int R>
 [[gnu::always_inline]] inline void add_up(const Slice& w, const Rows& a, uint32_t s,
                                           const std::byte* sums, __m512 (&acc)[R]) {
@@ -181,8 +181,8 @@ class SliceWork {
     if (rest != 0) pad(g.m - rest, rest);
   }
 
-  // Multiplies all rows by `count` panels. `next` has the block and the panels that are unpacked
-  // after these.
+  // Multiplies all rows by `count` panels. `next` tells the block and the panels that will be
+  // unpacked after these.
   void panels(const Weights& w, uint32_t count, const Weights& next, float* out) {
     for (uint32_t p = 0; p < count; ++p) {
       unpack<Kind>(panel_of(w, p), begin_, blocks(), &scratch_.slices[p]);

@@ -73,7 +73,7 @@ template <int P, int R>
   }
 }
 
-// Adds the stored tile `left` to a tile.
+// Adds a tile that was stored at `left` to the tile in registers.
 template <int P, int R>
 [[gnu::always_inline]] inline void add_tile(const float* left, size_t stride, __m512 (&acc)[P][R]) {
   HEARTH_UNROLL

@@ -58,7 +58,8 @@ inline __m512i start(const int32_t* bias) {
   }
 }
 
-// Ends half `h` of block i for R rows, by the float part of the contract.
+// Adds the integer sums of half `h` of block i to the outputs of R rows, by the float part of the
+// contract.
 template <typename Kind, int R>
 [[gnu::always_inline]] inline void finish(const Rows& a, uint32_t i, int h, __m512 scale,
                                           __m512 min, const __m512i* dot, __m512* acc) {

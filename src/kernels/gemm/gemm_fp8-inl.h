@@ -185,7 +185,7 @@ Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t 
           .scales = scales};
 }
 
-// Returns the first block behind `block` that lies in another super-block.
+// Returns the end of the super-block that `block` lies in, as a number of a block.
 inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
   return block + kFp8SuperBlocks - (block + w.super_offset) % kFp8SuperBlocks;
 }

@@ -125,7 +125,8 @@ struct Int8Tile {
   }
 };
 
-// Ends half h of a block of one panel, by the float part of the contract.
+// Adds the integer sums of half h of a block of one panel to the outputs, by the float part of the
+// contract.
 template <typename Kind, int R, typename Dot, int Dots>
 [[gnu::always_inline]] inline void int8_end(const Int8Tile& t, const PanelView& w, uint32_t i,
                                             int h, const Dot (&dot)[Dots], Vec16 (&acc)[R]) {

@@ -31,7 +31,8 @@ float fp8_scale(PackKind kind, const PackedLane& lane, uint32_t b) {
   return nan ? std::numeric_limits<float>::quiet_NaN() : shared.scale;
 }
 
-// Writes the weights that a kind in floating point multiplies: values, or FP8 without the scale.
+// Writes the weights as a kind that is multiplied in floating point has them: values, or for FP8
+// values without the scale.
 void float_codes(PackKind kind, const PackedLane& lane, uint32_t b, float* out) {
   if (!is_fp8(kind)) return pack_kind_info(kind).unpack_values(lane, b, out);
   for (size_t j = 0; j < kBlock; ++j) {

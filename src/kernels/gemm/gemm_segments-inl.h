@@ -56,8 +56,8 @@ inline uint32_t joint_panels(const GemmSchedule& s, uint32_t m) {
   return m <= s.tile_rows ? s.tile_panels : kBranchPanels / s.tile_panels * s.tile_panels;
 }
 
-// Calls chain(ChainArgs) for each segment of K, for `panels_at_once` panels at a time, and adds the
-// outputs of segments.
+// Calls chain(ChainArgs) for each segment of K, and adds up the outputs of the segments. It takes
+// `panels_at_once` panels at a time.
 template <typename Chain>
 void for_segments(const GemmArgs& g, uint32_t panels_at_once, Chain chain) {
   if (g.m == 0) return;

@@ -40,7 +40,8 @@ struct LaneSums {
     for (size_t r = 0; r < R; ++r) s.sums[r] = start_sum(out + stride * r, first);
     return s;
   }
-  // Adds a step. `x` is the first row's elements of it; rows lie `stride` apart.
+  // Adds the products of a step. `x` points to the first row's elements of that step; the elements
+  // of the next row lie `stride` further on.
   void add(const typename Kind::Step& w, const typename Kind::Element* x, size_t stride) {
     HEARTH_UNROLL
     for (size_t r = 0; r < R; ++r) sums[r] = Kind::add(w, Kind::all(x + stride * r), sums[r]);

@@ -29,18 +29,20 @@ struct GemmSchedule {
   // all fields are ignored, and the default for the call's rows is used.
   uint8_t tile_panels = 0, tile_rows = 0;
   Cache prefetch_to = Cache::kL1;
-  // How K is dealt among threads: into so many aligned subtrees of its segments, each a partial
-  // sum. It applies only to products whose K is cut (column-cut weights). 1: K is not dealt.
+  // How many parts of K threads compute apart. Each part is an aligned subtree of K's segments, and
+  // so a partial sum. This applies only to products whose K is cut (column-cut weights). 1: a
+  // thread computes all of K.
   uint8_t k_parts = 1;
-  // The blocks of K that stay in a cache while all tiles of rows go by. A call that fits one tile
-  // of rows has one slice.
+  // How many blocks of K a slice has. It stays in a cache while all tiles of rows go by. A call
+  // that fits one tile of rows has one slice.
   uint16_t slice = 0;
-  // The rows from which on weights are unpacked once for all tiles of rows.
+  // The least number of rows for which weights are unpacked once for all tiles of rows.
   uint16_t unpack_rows = 0;
   // How many bytes ahead of each load codes are prefetched; 0: no prefetches. If a call has several
   // tiles of rows and so prefetches the next slice instead, it matters only whether this is 0.
   uint16_t prefetch = 0;
-  // The panels and rows that a thread takes at a time. 0: the defaults of graph/ops/gemm_tasks.h.
+  // How many panels and rows a thread computes as one task. 0: the defaults of
+  // graph/ops/gemm_tasks.h.
   uint16_t task_panels = 0, task_rows = 0;
 
   bool is_default() const { return tile_panels == 0; }
@@ -50,8 +52,8 @@ struct GemmSchedule {
 struct TileRange {
   uint8_t panels;
   uint8_t min_rows, max_rows;
-  // The tile that multiplies with unpacked weights in place of this one. 0 panels: this tile
-  // itself; 0 rows: as many as this tile has.
+  // The tile that is used in place of this one if weights are unpacked. 0 panels: this tile itself;
+  // 0 rows: as many as this tile has.
   uint8_t unpacked_panels = 0, unpacked_rows = 0;
   bool operator==(const TileRange&) const = default;
 };

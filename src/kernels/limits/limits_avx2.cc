@@ -24,7 +24,8 @@ double ops_bf16_dot_avx2(size_t) { return 0; }
 
 double ops_int8_dot_avx2(size_t rounds) {
   __m256i a = _mm256_set1_epi8(1), ones = _mm256_set1_epi16(1);
-  // The products don't depend on the sum: without keep() they would be computed once.
+  // The products don't depend on the sum, so without keep() the compiler would compute them once,
+  // before the loop.
   return chains<kChains>(rounds, _mm256_setzero_si256(), 64, [&a, ones](__m256i x) {
     keep(a);
     return _mm256_add_epi32(x, _mm256_madd_epi16(_mm256_maddubs_epi16(a, a), ones));

@@ -24,7 +24,8 @@ double ops_bf16_dot_avx512bw(size_t) { return 0; }
 
 double ops_int8_dot_avx512bw(size_t rounds) {
   __m512i a = _mm512_set1_epi8(1), ones = _mm512_set1_epi16(1);
-  // The products don't depend on the sum: without keep() they would be computed once.
+  // The products don't depend on the sum, so without keep() the compiler would compute them once,
+  // before the loop.
   return chains<kChains>(rounds, _mm512_setzero_si512(), 128, [&a, ones](__m512i x) {
     keep(a);
     return _mm512_add_epi32(x, _mm512_madd_epi16(_mm512_maddubs_epi16(a, a), ones));

@@ -25,7 +25,7 @@ double products(size_t rounds) {
   std::fill_n(a, kLanes, T{1});
   int32_t sum = 0;
   for (size_t i = 0; i < rounds; ++i) {
-    // The products would be computed only once without this.
+    // The compiler would compute the products only once without this.
     keep(a);
     for (T lane : a) sum += lane * lane;
   }

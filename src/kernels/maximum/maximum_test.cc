@@ -23,7 +23,8 @@ std::vector<float> noise(uint32_t panels, uint32_t seed) {
   return x;
 }
 
-// Returns a maximum for every panel, then poison that must stay.
+// Returns a maximum for every panel, and behind these some poison, which the kernel must not have
+// overwritten.
 std::vector<float> maxima(Isa isa, const std::vector<float>& x) {
   auto panels = static_cast<uint32_t>(x.size() / 16);
   std::vector<float> out(panels + 3, kPoison);

@@ -30,7 +30,7 @@ std::vector<float> waves(uint32_t n, double step, double size) {
   return x;
 }
 
-// Returns n outputs, then poison that must stay.
+// Returns n outputs, and behind these some poison, which the kernel must not have overwritten.
 std::vector<float> normed(Isa isa, const std::vector<float>& x, const std::vector<float>& weight,
                           float eps) {
   auto n = static_cast<uint32_t>(x.size());
@@ -129,7 +129,7 @@ void expect_same_layer_norms(const std::vector<float>& x, const std::vector<floa
 TEST(NormTest, LayerNormGivesTheTruthInTheSameBitsOnAllLevels) {
   for (uint32_t n : sizes()) {
     for (double size : {1e-12, 1e-3, 1.0, 300.0, 1e17}) {
-      // The means are zero, of the same size as the deviations, and far larger.
+      // The mean of a row is zero, about as large as the deviations, or far larger.
       for (double mean : {0.0, -0.7, 1000.0}) {
         std::vector<float> x = waves(n, 0.7, size);
         for (float& f : x) f += static_cast<float>(mean * size);

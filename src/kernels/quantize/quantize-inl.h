@@ -25,9 +25,9 @@ constexpr size_t kQuantBlock = 32;
 constexpr auto kMinAmaxBits = std::bit_cast<uint32_t>(kQ8MinAmax);
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
-// Calls fn(block's 32 floats, index of its first in the row buffers) for each block of the range.
-// As long as four blocks are left, four(...) is called first, with the arguments for the first of
-// them. If it returns true, it has made all four, and fn is not called for them.
+// Calls fn(block's 32 floats, index of its first float in the row buffers) for each block of the
+// range. As long as four blocks are left, four(...) is called first, with the arguments for the
+// first of them. If it returns true, it has made all four, and fn is not called for them.
 template <typename Fn, typename Four>
 inline void for_blocks(const QuantizeArgs& q, Fn&& fn, Four&& four) {
   const size_t at = q.row * q.out.row_stride + q.first;

@@ -115,7 +115,7 @@ std::vector<float> gate_arguments() {
   return x;
 }
 
-// The bound is the sigmoid's 2.5e-7 and one rounding.
+// The error is at most that of the sigmoid, 2.5e-7, and one rounding.
 TEST(GatesTest, ASigmoidTimesIsNearTheTruthInTheSameBitsOnAllLevels) {
   const std::vector<float> gate = gate_arguments();
   const auto n = static_cast<uint32_t>(gate.size());

@@ -60,7 +60,7 @@ inline void conv_row(const ShortConvArgs& a, const ConvInputs& in, float* out) {
   store_part(out + whole, rest, silu(conv_sum<kTaps>(a, in, whole, load_rest)));
 }
 
-// Writes the new state from the oldest input on. Each input is read from behind the place that it
+// Writes the new state, beginning with the oldest input. Each input lies behind the place that it
 // is written to, so `to` may be `from`.
 inline void keep_conv_state(const ShortConvArgs& a) {
   const size_t bytes = a.channels * sizeof(float);

@@ -63,7 +63,7 @@ void largest(const float* values, uint32_t n, uint32_t most, uint32_t* out) {
   std::sort(out, out + held);
 }
 
-// Excludes the experts of groups that are not among the best.
+// Makes sure that no expert of a group that is not among the best groups is chosen.
 void leave_groups(const RouterRule& rule, float* ranks, float* group_ranks) {
   const uint32_t each = rule.experts / rule.groups;
   for (uint32_t g = 0; g < rule.groups; ++g) {

@@ -11,7 +11,7 @@ namespace {
 TEST(ExpTest, RelativeErrorOverItsWholeRange) {
   double worst = 0;
   uint32_t end = std::bit_cast<uint32_t>(kExpFloor);
-  // The loop takes every 997th float from -0 to the floor.
+  // Tests every 997th float from -0 to the floor.
   for (uint32_t u = 0x80000000u; u <= end; u += 997) {
     float x = std::bit_cast<float>(u);
     double truth = std::exp(static_cast<double>(x));
