@@ -108,7 +108,7 @@ void check_plan(const Plan& plan);
 bool is_plan_head(std::string_view line);
 // Returns the plan's text in the newest version.
 std::string plan_text(const Plan& plan);
-// Throws (kUsage) with the line and its fault.
+// Reads a plan's text, in any version. Throws (kUsage) with the line and its fault.
 Plan parse_plan(std::string_view text);
 
 }  // namespace hearth

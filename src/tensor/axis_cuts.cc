@@ -89,8 +89,8 @@ std::vector<UnitRange> tree_pieces(uint32_t begin, uint32_t end, uint32_t leaves
   std::vector<UnitRange> pieces;
   while (begin < end) {
     uint32_t width = 1;
-    // The subtree grows while it stays aligned, and either stays inside the range or covers the
-    // rest of the tree.
+    // The subtree grows as long as it stays aligned. It may reach past the range only if the range
+    // ends where the tree ends.
     while (begin % (2 * width) == 0 && begin + width < end &&
            (begin + 2 * width <= end || end == leaves)) {
       width *= 2;

@@ -90,7 +90,7 @@ std::vector<float> normal_values(size_t count, uint32_t seed) {
   return values;
 }
 
-// The search tries few candidates: its error may be up to 2 % above the best.
+// The fit tries few candidates, so its error may be up to 2 % above the best.
 constexpr double kLoss = 1.02;
 
 TEST(FitBlock, IsNearlyTheBestOfManyTried) {

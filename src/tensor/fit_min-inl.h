@@ -126,7 +126,8 @@ class MinFit {
     whole_ = better ? whole : whole_;
   }
 
-  // Tries the scale, and the value of code 0, that are best for the best codes so far.
+  // Sets the scale and the offset, which is the value of code 0, to the best ones for the best
+  // codes so far.
   void fit_best() {
     scale_ = part_ / whole_;
     offset_ = (elements_ - scale_ * best_.code) / weight_;

@@ -47,9 +47,9 @@ class EvenTerms {
   LanePairs x_[N / 2];
 };
 
-// The same sums with a weight for each element. A weight is taken in proportion to the block's
-// largest, and is at least a hundred-thousandth of it, since sums in binary32 are no more exact. If
-// all weights are 0 they count as equal.
+// Computes the same sums with a weight for each element. A weight is taken in proportion to the
+// block's largest weight, and is at least a hundred-thousandth of it, since sums in binary32 are no
+// more exact. If all weights are 0 they count as equal.
 template <size_t N>
 class WeightedTerms {
  public:

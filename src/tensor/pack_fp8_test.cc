@@ -163,7 +163,7 @@ TEST(PackFp8, RowsWithNanAreMarked) {
       }
     }
   }
-  // A shard that begins after the NaN has no bit set for it.
+  // If a shard begins behind the NaN, no bit is set for it.
   EXPECT_EQ(pack_fp8(t, 16, 16, 160, 140).scale(0, 0).nan_rows, 0u);
 }
 

@@ -42,7 +42,7 @@ void pack_block_q4_k(const PanelRows& blocks, uint32_t part, std::byte* codes, s
   pack_scales_q4_k(blocks, part, scales);
 }
 
-// Packs bit `part` of 32 bytes a row; the bits of bytes i, i + 4 .. i + 28 share a byte.
+// Packs bit `part` of 32 bytes of each row; the bits of bytes i, i + 4 .. i + 28 share a byte.
 void pack_fifth_bits(const PanelRows& blocks, size_t offset, uint32_t part, std::byte* codes) {
   const U32x4 mask = splat(0x01010101);
   for (size_t r = 0; r < kPanelRows; r += 4) {
@@ -63,8 +63,8 @@ void pack_block_q5_k(const PanelRows& blocks, uint32_t part, std::byte* codes, s
   pack_scales_q4_k(blocks, part, scales);
 }
 
-// Packs bits [2 (part % 4), + 2) of 16 bytes a row; the bits of bytes i, i + 4, i + 8, i + 12 share
-// a byte.
+// Packs bits 2 (part % 4) and 2 (part % 4) + 1 of 16 bytes of each row. The bits of bytes i, i + 4,
+// i + 8, i + 12 share a byte.
 void pack_high_bits(const PanelRows& blocks, size_t offset, uint32_t part, std::byte* codes) {
   const uint32_t shift = 2 * (part % 4);
   for (size_t r = 0; r < kPanelRows; r += 4) {

@@ -55,13 +55,13 @@ inline void gather_f16(const PanelRows& blocks, size_t offset, std::byte* out) {
   for (size_t r = 0; r < kPanelRows; ++r) std::memcpy(out + 2 * r, blocks[r] + offset, 2);
 }
 
-// A file's block of zeros, for rows of padding in types whose zero is code 0 or scale 0.
+// A block of zeros as a file has it, for rows of padding in types whose zero is code 0 or scale 0.
 inline constexpr std::array<std::byte, 256> kZeroBlock = {};
 
 // Returns the index of element j of a block in the bytes [g][16][4] of group g.
 inline size_t in_groups(size_t g, size_t r, size_t j) { return (g * kPanelRows + r) * 4 + j % 4; }
 
-// Returns row r's bytes of N groups, side by side.
+// Returns the bytes that row r has in N groups, side by side.
 template <size_t N>
 inline BlockBytes<4 * N> group_bytes(const std::byte* groups, size_t r) {
   std::byte bytes[4 * N];

@@ -20,7 +20,7 @@ std::vector<float> read_back(DType type, const std::vector<float>& row,
   return values;
 }
 
-// Returns the root of the mean squared error over the root of the elements' mean square.
+// Returns the root mean square of the errors, over that of the elements.
 double relative_error(const std::vector<float>& wanted, const std::vector<float>& found) {
   double error = 0, all = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {

@@ -36,9 +36,9 @@ bool spin_and_yield(ReadyFn ready, const void* context, std::atomic<uint32_t>& k
 // long it counts down the next waits at this place, which do not yield.
 template <typename Ready>
 bool spin_until(const Ready& ready, std::atomic<uint32_t>& keeping) noexcept {
-  // This loop takes about 1 us: most waits end here, without a look at the clock. Much longer costs
-  // far more where threads share CPUs (8 threads on 2 busy CPUs: 240 us a barrier with 256 pauses,
-  // 85 us with 32).
+  // This loop takes about 1 us, and most waits end in it, without a look at the clock. A much
+  // longer loop costs far more if threads share CPUs (8 threads on 2 busy CPUs: 240 us a barrier
+  // with 256 pauses, 85 us with 32).
   for (int i = 0; i < 32; ++i) {
     if (ready()) return true;
     cpu_relax();

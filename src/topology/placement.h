@@ -63,8 +63,9 @@ inline constexpr uint32_t kCoresThatSpareOne = 8;
 // of them in the middle of a step. `options.threads` is ignored.
 uint32_t default_thread_count(const Machine& machine, const PlacementOptions& options = {});
 
-// Gives each thread a PU. More threads than allowed PUs share them in turn. Throws kUsage for a
-// node that does not exist, for a PU that this process may not use, and if no PU is left.
+// Gives each thread a PU. If there are more threads than allowed PUs, they share the PUs in turn.
+// Throws kUsage for a node that does not exist, for a PU that this process may not use, and if no
+// PU is left.
 Placement place_threads(const Machine& machine, const PlacementOptions& options = {});
 
 // Throws kUsage for a PU that this process may not use.

@@ -31,7 +31,7 @@ TEST(Processor, IsTheOneThatLinuxNames) {
   EXPECT_EQ(here.vendor == "GenuineIntel", __builtin_cpu_is("intel") != 0);
   EXPECT_EQ(here.vendor == "AuthenticAMD" && here.family == 25, __builtin_cpu_is("amdfam19h") != 0);
 #elif defined(__aarch64__)
-  // An emulator shows the file of the machine that it runs on.
+  // An emulator shows /proc/cpuinfo of the machine that it runs on.
   if (const std::string implementer = cpu_info("CPU implementer"); !implementer.empty()) {
     EXPECT_EQ(here.vendor, implementer);
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kPoison = -777.0f;
 
-// The member of the kernels' table for a function of SwiGLU.
+// A pointer to a member of Kernels that computes a form of SwiGLU.
 using SwigluKernel = decltype(&Kernels::silu_mul);
 
 std::vector<float> silu_mul(Isa isa, const std::vector<float>& gate, const std::vector<float>& up,
@@ -127,7 +127,7 @@ TEST(ActivationTest, EndsOfSwigluWithLimits) {
     for (float x : silu_mul(isa, gate, std::vector<float>(gate.size(), 2.0f), kernel)) {
       EXPECT_EQ(x, 0.0f);
     }
-    // These inputs are at the limits and beyond.
+    // These inputs are equal to the limits or beyond them.
     const std::vector<float> high = {7.0f, 7.5f, 1e30f, INFINITY}, low = {-7.0f, -8.0f, -INFINITY};
     for (float x : silu_mul(isa, high, high, kernel)) {
       EXPECT_EQ(x, silu_mul(isa, {7.0f}, {7.0f}, kernel)[0]);
@@ -147,7 +147,7 @@ double true_tanh_argument(double x) {
 }
 double true_gelu_tanh(double x) { return x / (1 + std::exp(-true_tanh_argument(x))); }
 
-// The member of the kernels' table for a function of GELU.
+// A pointer to a member of Kernels that computes a form of GELU.
 using GeluKernel = decltype(&Kernels::gelu);
 
 std::vector<float> gelu(Isa isa, const std::vector<float>& x, const float* bias, const float* up,

@@ -14,8 +14,8 @@ namespace {
 constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvType::kQ8_0};
 constexpr float kSlopes[] = {0.5f, 0x1p-8f, 0.0f, 0.0441941738f, 3.0f, -0.01f};
 
-// Returns rows of every slope that see up to random positions. Their own positions are before,
-// among and behind these.
+// Returns rows of every slope, each of which sees the positions up to a random one. Their own
+// positions are before, among and behind these.
 Queries sloped(uint32_t rows, HeadLengths lengths, uint32_t positions, uint32_t seed) {
   Queries queries(rows, lengths, seed);
   std::mt19937 random(seed);
@@ -50,7 +50,8 @@ TEST(AlibiTest, TheLargestCallAndHead) {
   }
 }
 
-// An encoder's text: every row sees the same positions, and its own position is one of them.
+// The rows are those of an encoder's text: every row sees the same positions, and its own position
+// is one of them.
 TEST(AlibiTest, RowsOfAText) {
   for (KvType type : kTypes) {
     SCOPED_TRACE(kv_type_name(type));

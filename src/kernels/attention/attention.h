@@ -122,8 +122,8 @@ struct RowSums {
   float* sum;   // [rows]
   float* peak;  // [rows]
 };
-// row_sums_floats() returns the floats of the RowSums of so many rows, a multiple of 16, and
-// row_sums() lays them over `base`.
+// row_sums_floats() returns how many floats the RowSums of `rows` rows take, a multiple of 16.
+// row_sums() lays such RowSums over `base`.
 size_t row_sums_floats(uint32_t rows, uint32_t value_length);
 RowSums row_sums(float* base, uint32_t rows, uint32_t value_length);
 
@@ -147,7 +147,7 @@ struct AttendArgs {
   uint32_t span0 = 0, span1 = 0;
   // The page to prefetch: another head's first page, which the caller visits next. Null: none.
   KvPage after = {};
-  // Prefetch a page from four places in turn, not from its beginning to its end.
+  // Whether to prefetch a page from four places in turn, and not from its beginning to its end.
   bool four_places = false;
   // ALiBi (Press et al. 2022), [rows] each: the slope of a row, which is finite, and the row's own
   // position. The position may lie outside the positions that the row sees. Both are null if rows

@@ -23,7 +23,8 @@ inline uint32_t first_seen(uint32_t last, uint32_t window) {
 
 constexpr uint32_t kPageVectors = kPagePositions / kLanes;
 
-// The data of a block of rows while pages go by. All of it lies in the call's scratch.
+// The data of a block of rows, kept while the call visits page after page. All of it lies in the
+// call's scratch.
 struct RowBlock {
   const uint32_t* last;
   uint32_t rows;
@@ -121,7 +122,7 @@ inline void for_queries(const AttendArgs& a, uint32_t row0, const RowBlock& b, F
   }
 }
 
-// Which slots of a page the rows see. kMax: the most rows.
+// The slots of a page that rows see. kMax: the most rows.
 template <uint32_t kMax>
 struct PageViewOf {
   struct SeenTile {

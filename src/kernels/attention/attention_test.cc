@@ -14,7 +14,8 @@
 namespace hearth {
 namespace {
 
-// Lengths of keys and values. Either may be longer, by whole blocks or by less.
+// Lengths of keys and values. Either keys or values may be longer, by whole blocks of q8_0 or by
+// less.
 const HeadLengths kLengths[] = {8,        16,       20,       24,         40,         64,
                                 80,       128,      256,      {192, 128}, {128, 192}, {24, 16},
                                 {16, 24}, {80, 96}, {96, 80}, {8, 40},    {33, 1},    {512, 20}};
@@ -61,7 +62,7 @@ TEST(AttentionTest, EveryCountOfPositionsAndRows) {
   }
 }
 
-// The heads of one token, as decode has them.
+// The rows are the heads of one token, as in decode.
 TEST(AttentionTest, RowsOfAToken) {
   for (KvType type : types()) {
     SCOPED_TRACE(kv_type_name(type));

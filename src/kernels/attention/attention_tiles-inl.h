@@ -142,7 +142,7 @@ class Tiles {
     });
   }
 
-  // The elements of the head between two prefetches.
+  // The number of elements of the head that are added between two prefetches.
   static constexpr uint32_t kBurst = 4;
 
   template <int R, int N>

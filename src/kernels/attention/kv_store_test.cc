@@ -30,7 +30,7 @@ std::vector<float> wide_floats(uint32_t n, uint32_t seed) {
   return x;
 }
 
-// Lengths of keys and values. Either may be longer.
+// Lengths of keys and values. Either keys or values may be longer.
 const HeadLengths kLengths[] = {1,        8,        15,       16,      20,      24,  32,
                                 40,       64,       72,       80,      128,     256, {192, 128},
                                 {24, 16}, {16, 24}, {80, 96}, {1, 40}, {72, 15}};

@@ -15,7 +15,7 @@ constexpr KvType kSinkTypes[] = {KvType::kF32, KvType::kF16, KvType::kBF16, KvTy
 // The sinks of the rows, whose scores lie between about -4 and 4.
 constexpr float kSinks[] = {0.25f, 5.0f, -3.0f, 30.0f, -30.0f, 0.0f, 2.5f};
 
-// Makes `rows` queries, with kSinks in turn, each of which sees up to a random position.
+// Makes `rows` queries, with kSinks in turn. Each of them sees the positions up to a random one.
 Queries sinking(uint32_t rows, HeadLengths lengths, uint32_t positions, uint32_t seed) {
   Queries queries(rows, lengths, seed);
   std::mt19937 random(seed);

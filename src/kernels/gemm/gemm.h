@@ -77,8 +77,8 @@ struct GemmArgs {
   // The blocks where two segments meet, ascending within (block0, block1), at most kMaxCuts. Each
   // segment is a chain of its own.
   std::span<const uint32_t> cuts = {};
-  // The schedule, by the kernel's own menu. Empty: the default for such a product, which GemmKernel
-  // fills in before it calls the kernel.
+  // The schedule of the product, with values of the kernel's own menu. Empty: GemmKernel fills in
+  // its default for such a product before it calls the kernel.
   GemmSchedule schedule = {};
 };
 

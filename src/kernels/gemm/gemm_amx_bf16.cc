@@ -36,8 +36,8 @@ constexpr TileRange kMenuTiles[] = {{kGemmStreams, 1, kVectorRows},
 constexpr size_t kPanelOutputs = kTileBytes * kRowBlock / kTileRows;
 static_assert(kPanelOutputs * kPanelsAtOnce <= kChainScratchBytes);
 
-// Where the outputs lie: the first output, and the distances in bytes between rows, between tiles
-// of rows and between panels.
+// The outputs of a call: the place of the first one, and the distances in bytes between rows,
+// between tiles of rows and between panels.
 struct Outputs {
   std::byte* first;
   size_t row, tile, panel;

@@ -16,7 +16,7 @@ constexpr uint32_t kWidePanels = 4, kMaxWideRows = 6;
 constexpr TileRange kMenuTiles[] = {{1, 1, kTileRows, kTilePanels},
                                     {kTilePanels, 1, kTileRows},
                                     {kWidePanels, 1, kMaxWideRows, kTilePanels, kTileRows}};
-// The most bytes of codes in a slice of K of one panel.
+// The most bytes that the codes of one panel may have in a slice of K.
 constexpr size_t kSliceBytes = size_t{256} << 10;
 
 // A kind defines how many elements of K a step takes, the bytes of 16 rows of them, how they are
@@ -49,13 +49,15 @@ constexpr GemmMenu kMenu = {.tiles = kMenuTiles,
                             .prefetch = kPrefetchRange,
                             .to_l2 = true};
 
-// The prefetches of a tile, `ahead` bytes ahead; 0: none.
+// The prefetches of a tile: of codes that lie `ahead` bytes behind those that it loads; nothing if
+// `ahead` is 0.
 struct Prefetches {
   size_t ahead;
   Cache to;
 };
 
-// Adds the products of `blocks` blocks of P panels and R rows to `out`, or to zero if `first`.
+// Adds the products of `blocks` blocks of P panels and R rows to `out`. If `first`, `out` gets just
+// these products.
 template <typename Kind, int P, int R>
 void tile(const std::byte* codes, size_t codes_stride, const typename Kind::Element* x,
           size_t x_stride, uint32_t blocks, bool first, Prefetches prefetches, float* out,

@@ -84,8 +84,8 @@ template <typename Kind>
   return _mm512_setzero_ps();
 }
 
-// Adds one block of P panels, or half `Pass` of it if the halves are taken one after the other. A
-// group's codes are multiplied with all rows as soon as they are unpacked.
+// Adds one block of P panels to the outputs. If halves are taken one after the other, it adds only
+// half `Pass`. A group's codes are multiplied with all rows as soon as they are unpacked.
 template <typename Kind, int P, int R, int Pass>
 [[gnu::always_inline]] inline void block(const Weights& w, const typename Kind::Lookup& lookup,
                                          const Rows& a, uint32_t i, __m512 (&acc)[P][R]) {
@@ -172,7 +172,8 @@ template <typename Kind, int R, int R0>
   if constexpr (R0 + N < R) rows_with<Kind, R, R0 + N>(w, all, i, acc);
 }
 
-// Adds one block of one panel: first loads all its codes, then takes all rows.
+// Adds one block of one panel to the outputs: first loads all its codes, then multiplies all rows
+// by them.
 template <typename Kind, int R>
 [[gnu::always_inline]] inline void held_block(const Weights& w, const typename Kind::Lookup& lookup,
                                               const Rows& a, uint32_t i, __m512 (&acc)[R]) {
@@ -219,8 +220,9 @@ struct Run {
   std::span<const uint32_t> cuts;
 };
 
-// Multiplies P panels by R rows. Sums of left branches wait on a stack. After segment s it holds as
-// many of them as s + 1 has ones in binary.
+// Multiplies P panels by R rows. The sums of left branches of K's tree are kept on a stack until
+// the right branches are done. After segment s it holds as many of them as s + 1 has ones in
+// binary.
 template <typename Kind, int P, int R>
 void tile(const Weights& weights, const Rows& rows, const Ahead& ahead, const Run& run, float* out,
           size_t out_stride) {

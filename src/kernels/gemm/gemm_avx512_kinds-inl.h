@@ -102,7 +102,7 @@ Rows rows_from(const GemmArgs& g, uint32_t row, uint32_t block) {
           .stride = g.a.row_stride};
 }
 
-// Returns the rows from row `row` of `a` on.
+// Returns the view of the rows of `a` from row `row` on.
 template <typename Kind>
 [[gnu::always_inline]] inline Rows rows_behind(const Rows& a, size_t row) {
   const size_t at = a.stride / kBlock * row;
@@ -198,8 +198,9 @@ Ahead next_slice(const Weights& w, const GemmSchedule& s, uint32_t blocks, uint3
   return ahead;
 }
 
-// Prefetches the first `bytes` of at most `Lines` cache lines, usually all. Its branches always go
-// the same way, while a loop over `bytes` would cost a mispredicted exit each time.
+// Prefetches the first `bytes` bytes of at most `Lines` cache lines, usually all of them. Its
+// branches always go the same way, while a loop over `bytes` would cost a mispredicted exit each
+// time.
 template <Cache To, size_t... Lines>
 [[gnu::always_inline]] inline void prefetch_some(const std::byte* p, size_t bytes,
                                                  std::index_sequence<Lines...>) {

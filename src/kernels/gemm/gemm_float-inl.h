@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// The most bytes of codes in a slice of K of one panel.
+// The most bytes that the codes of one panel may have in a slice of K.
 constexpr size_t kFloatSliceBytes = size_t{64} << 10;
 
 // A kind defines how many elements of K a step takes, and how they are loaded: for 16 weight rows,

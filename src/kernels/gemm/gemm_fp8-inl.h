@@ -90,7 +90,7 @@ struct SharedFp8Scale {
   }
 };
 
-// The scales of FP8 as kFP8R packs them.
+// Reads the scales of a panel for one super-block, as kFP8R packs them.
 struct OwnFp8Scales {
   static constexpr size_t kBytes = sizeof(float) * kPanelRows;
   static Vec16 load(const std::byte* p) { return Vec16::load(reinterpret_cast<const float*>(p)); }
@@ -185,7 +185,7 @@ Fp8Piece fp8_piece(const ChainArgs& g, uint32_t panel, uint32_t begin, uint32_t 
           .scales = scales};
 }
 
-// Returns the end of the super-block that `block` lies in, as a number of a block.
+// Returns the number of the block behind the super-block that `block` lies in.
 inline uint32_t fp8_super_end(const WeightView& w, uint32_t block) {
   return block + kFp8SuperBlocks - (block + w.super_offset) % kFp8SuperBlocks;
 }
@@ -220,7 +220,7 @@ void fp8_panels(const ChainArgs& g, const GemmSchedule& s, uint32_t panel, float
   }
 }
 
-// Writes the outputs of a product over no blocks.
+// Writes zeros to the outputs, for a product over no blocks.
 inline void fp8_zeros(const ChainArgs& g) {
   for (size_t r = 0; r < g.m; ++r) {
     std::fill_n(g.out + g.out_stride * r, size_t{kPanelRows} * g.panels, 0.0f);

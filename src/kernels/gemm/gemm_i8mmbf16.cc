@@ -194,7 +194,7 @@ struct FloatBf16Mmla : FloatBf16Ordered {
 };
 
 constexpr size_t kBf16BlockBytes = size_t{kBlock} * kPanelRows * sizeof(bf16_t);
-// Tiles of four panels use bfdot with one row, which needs no reordering.
+// Tiles of four panels have one row and use bfdot, which needs no reordering of the weights.
 constexpr TileRange kBf16Tiles[] = {
     {1, 1, FloatBf16Mmla::kTileRows},
     {2, 1, FloatBf16Mmla::kTwoPanelRows, 1, FloatBf16Ordered::kTileRows},

@@ -153,7 +153,7 @@ template <typename Kind, int R, typename Dot, int Dots>
   }
 }
 
-// Adds half h of a block (or all of it) of P panels.
+// Adds half h of a block (or all of it, if its halves share a scale) of P panels to the outputs.
 template <typename Kind, int P, int R>
 [[gnu::always_inline]] inline void int8_half(const Int8Tile& t, const typename Kind::Lookup& lookup,
                                              uint32_t i, int h, Vec16 (&acc)[P][R]) {
@@ -187,7 +187,7 @@ template <typename Kind, int P, int R>
       const std::byte* x[kRows];
       HEARTH_UNROLL
       for (int n = 0; n < kRows; ++n) {
-        // An odd last row is paired with itself.
+        // If the number of rows is odd, the last row is paired with itself.
         const int r = std::min(kRows * d + n, R - 1);
         x[n] = t.a.codes + t.a.codes_stride * static_cast<size_t>(r) + Dot::kBlockBytes * i;
       }
@@ -335,8 +335,8 @@ inline uint32_t one_panel_rows(const GemmSchedule& s) {
   return s.tile_panels == 1 ? s.tile_rows : kInt8TileRows;
 }
 
-// Multiplies all rows by all panels. Panels that are unpacked, or that a wider tile leaves over,
-// are taken one by one.
+// Multiplies all rows by all panels. Panels that will be unpacked, or that are too few for the
+// schedule's tile, are taken one by one.
 template <typename Kind>
 void int8_chains(const GemmArgs& g) {
   const GemmSchedule& s = g.schedule;

@@ -1,6 +1,6 @@
-// No schedule changes a bit: 1,000 random schedules of the menu for every ISA level and pack kind
-// are compared with the level's default, over random rows, panels, blocks and segments. Faults of
-// schedules that are not on the menu are tested, too.
+// No schedule changes a bit: the products of 1,000 random schedules on the menu of every ISA level
+// and pack kind are compared with those of the level's default, over random rows, panels, blocks
+// and segments. The faults of schedules that are not on a menu are tested, too.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -38,7 +38,7 @@ uint32_t between(uint32_t least, uint32_t most, std::mt19937& random) {
 
 Call random_call(std::mt19937& random) {
   Call call{};
-  // Calls have few rows as often as many.
+  // Half of the calls or more have few rows.
   call.m = random() % 2 == 0 ? between(1, 8, random) : between(1, kMaxRows, random);
   call.panels = between(1, kPanels, random);
   call.panel0 = between(0, kPanels - call.panels, random);
@@ -178,7 +178,7 @@ TEST(GemmKernel, RowsChooseTheDefault) {
   constexpr RowsDefault kDefaults[] = {{1, {.tile_panels = 1, .tile_rows = 1}},
                                        {16, {.tile_panels = 1, .tile_rows = 16}},
                                        {kAnyRows, {.tile_panels = 2, .tile_rows = 16}}};
-  // This kernel outputs the tile that it was called with.
+  // This kernel writes the tile of the schedule that it was called with to the outputs.
   const GemmKernel gemm{[](const GemmArgs& args) {
                           args.out[0] = args.schedule.tile_panels;
                           args.out[1] = args.schedule.tile_rows;

@@ -77,7 +77,8 @@ void for_segments(const GemmArgs& g, uint32_t panels_at_once, Chain chain) {
   }
 }
 
-// Calls fn(begin, end) for even pieces of [0, total) of at most `most`; once for an empty range.
+// Calls fn(begin, end) for the pieces of [0, total). These have at most `most` elements and are as
+// even as possible. It is called once for an empty range.
 template <typename Fn>
 inline void for_even_pieces(uint32_t total, uint32_t most, Fn&& fn) {
   if (total <= most) return fn(0, total);  // without a division

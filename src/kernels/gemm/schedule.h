@@ -69,7 +69,7 @@ struct RowsDefault {
 };
 
 inline constexpr uint32_t kAnyRows = ~0u;
-// A threshold that no call reaches.
+// An unpack_rows that no call reaches, so weights are never unpacked.
 inline constexpr uint16_t kNeverUnpack = 0xffff;
 
 // The ranges that most menus have: of unpack_rows, for kinds that can be unpacked or not, and of

@@ -52,10 +52,10 @@ struct ScheduleEntry {
   bool operator==(const ScheduleEntry&) const = default;
 };
 
-// Adds the entries of `others` whose product has no entry in `entries` yet.
+// Adds to `entries` those entries of `others` whose product has none in `entries`.
 void add_unnamed(std::span<const ScheduleEntry> others, std::vector<ScheduleEntry>* entries);
 
-// Returns the line without its end.
+// Returns the line of an entry, without the line break.
 std::string schedule_text(const ScheduleEntry& entry);
 
 enum class SizesSaid : uint8_t { kAlways, kOrAny };

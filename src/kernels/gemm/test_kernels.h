@@ -1,4 +1,4 @@
-// The GEMM kernels that tests go through, and the processors whose schedules the tests use.
+// The GEMM kernels that are tested, and the processors whose schedules the tests use.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// Returns every kernel that runs here, once. A level's kinds whose kernels belong to the level
-// below are left out.
+// Returns every kernel that can run on this machine, once. If a level uses the kernel of the level
+// below for a kind, that pair of level and kind is left out.
 inline std::vector<std::tuple<Isa, PackKind>> own_gemm_kernels() {
   std::vector<std::tuple<Isa, PackKind>> own;
   std::vector<GemmFn> seen;

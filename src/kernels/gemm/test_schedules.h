@@ -24,7 +24,7 @@ inline GemmSchedule random_schedule(const GemmMenu& menu, std::mt19937& random) 
   s.tile_rows = static_cast<uint8_t>(
       std::uniform_int_distribution<int>(tile.min_rows, tile.max_rows)(random));
   s.slice = random_of(menu.slice, random);
-  // All thresholds beyond the rows of a test do the same, so few of them are drawn.
+  // All thresholds above the rows of a test have the same effect, so they are drawn rarely.
   s.unpack_rows = random() % 8 == 0 ? menu.unpack_rows.most
                                     : std::min<uint16_t>(random_of(menu.unpack_rows, random), 99);
   s.prefetch = random_of(menu.prefetch, random);

@@ -24,8 +24,8 @@ void run_chains(size_t rounds, Register start, Step step, std::index_sequence<I.
   }
 }
 
-// Runs `rounds` rounds of kChains chains. A step of a chain is `ops` operations. Returns the
-// operations of all chains.
+// Runs `rounds` rounds, in each of which every one of kChains chains takes a step of `ops`
+// operations. Returns how many operations these are together.
 template <size_t kChains, typename Register, typename Step>
 double chains(size_t rounds, Register start, double ops, Step step) {
   run_chains(rounds, start, step, std::make_index_sequence<kChains>());

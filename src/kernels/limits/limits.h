@@ -30,13 +30,13 @@ enum class ArithmeticUnit : uint8_t { kF32Fma, kBf16Dot, kInt8Dot, kInt16Dot };
 inline constexpr size_t kArithmeticUnits = 4;
 const char* arithmetic_unit_name(ArithmeticUnit unit);  // "int8 dot"
 
-// Runs the instruction in `rounds` rounds and returns the operations done; returns 0 at once where
-// the level has no such instruction.
+// Runs the instruction in `rounds` rounds and returns how many operations these are. Returns 0 at
+// once if the level has no such instruction.
 using UnitFn = double (*)(size_t rounds);
 
-// The streams that a read loop reads side by side, as kernels read panels. On Sapphire Rapids eight
-// streams of one core bring 1.4 times as much as one (15.6 to 11.1 GB/s), and more streams bring no
-// more.
+// The number of streams that a read loop reads side by side, like kernels that read several panels.
+// On Sapphire Rapids eight streams of one core bring 1.4 times as much as one (15.6 to 11.1 GB/s),
+// and more streams bring no more.
 inline constexpr size_t kReadStreams = 8;
 inline constexpr size_t kReadGranule = 64 * kReadStreams;
 

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The chains are enough for a latency of 12 at two a cycle.
+// The chains are enough to hide a latency of 12 cycles with two instructions a cycle.
 constexpr size_t kChains = 24;
 
 }  // namespace

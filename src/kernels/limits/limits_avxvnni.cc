@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-// The chains are enough for a latency of 5 at two a cycle, and few enough to stay in 16 registers.
+// The chains are enough to hide a latency of 5 cycles with two instructions a cycle, and few enough
+// to stay in 16 registers.
 constexpr size_t kChains = 12;
 
 }  // namespace

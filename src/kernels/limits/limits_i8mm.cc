@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The chains are enough for a latency of 4 at four a cycle.
+// The chains are enough to hide a latency of 4 cycles with four instructions a cycle.
 constexpr size_t kChains = 24;
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// Returns r of a row; NaN if the sum of squares is not finite.
+// Returns the factor r of a row (norm.h); NaN if the sum of squares is not finite.
 inline Vec16 row_scale(Vec16 squares, uint32_t n, float eps) {
   float r = 1.0f / std::sqrt(sum(squares) / static_cast<float>(n) + eps);
   return Vec16::all(r > 0 ? r : std::numeric_limits<float>::quiet_NaN());
@@ -47,7 +47,7 @@ inline Vec16 squares_of(const float* x, uint32_t n, Vec16 mean) {
     Vec16 d = sub(Vec16::load(x + i), mean);
     squares = fma(d, d, squares);
   }
-  // The lanes past the row's end have no part in the sum.
+  // The lanes behind the row's end must not take part in the sum.
   Vec16 d_rest = sub(Vec16::load_part(x + whole, rest), mean);
   d_rest = keep_lanes(d_rest, 0, static_cast<int>(rest), Vec16::zero());
   return fma(d_rest, d_rest, squares);

@@ -14,7 +14,7 @@ float sum_by_halves(std::array<float, 16> lanes) {
   return lanes[0];
 }
 
-// Returns r of a row; NaN if the sum of squares is not finite.
+// Returns the factor r of a row (norm.h); NaN if the sum of squares is not finite.
 float row_scale(const std::array<float, 16>& squares, uint32_t n, float eps) {
   float r = 1.0f / std::sqrt(sum_by_halves(squares) / static_cast<float>(n) + eps);
   return r > 0 ? r : std::numeric_limits<float>::quiet_NaN();

@@ -26,8 +26,9 @@ inline constexpr size_t kActFormats = 3;
 inline constexpr float kQ8MinAmax = 0x1p-118f;
 
 // M rows of activations. Rows are padded with zeros to whole blocks of 32 and lie `row_stride`
-// elements apart (a multiple of 32); rows of the per-block arrays lie row_stride / 32 (or / 16)
-// apart. Only the members of the format are set. 64-byte aligned.
+// elements apart (a multiple of 32). In arrays with an entry for each block (or half block) rows
+// lie row_stride / 32 (or / 16) entries apart. Only the members of the format are set. 64-byte
+// aligned.
 struct ActView {
   const float* f32;
   const bf16_t* bf16;

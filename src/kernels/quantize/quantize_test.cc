@@ -47,7 +47,7 @@ class Activations {
   std::unique_ptr<std::byte, decltype(&std::free)> memory_;
 };
 
-// Makes a row of blocks with one kind of elements each; the kinds take turns.
+// Makes a row of blocks. All elements of a block are of one kind, and the kinds take turns.
 std::vector<float> inputs(uint32_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
@@ -166,7 +166,8 @@ TEST_P(QuantizeTest, TheErrorIsHalfAStep) {
       {x.data(), 0, static_cast<uint32_t>(x.size()), a.buffer, 0});
   for (size_t i = 0; i < x.size(); ++i) {
     double scale = a.buffer.scale[i / kBlock];
-    // Four roundings of relative size 2^-24 come on top, of values up to 127 times the scale.
+    // The error also has four roundings of relative size 2^-24, of values up to 127 times the
+    // scale.
     EXPECT_LE(std::abs(x[i] - scale * a.buffer.codes[i]), scale * (0.5 + 127 * 4 * 0x1p-24));
   }
 }

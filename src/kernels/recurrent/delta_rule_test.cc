@@ -16,7 +16,8 @@ namespace {
 
 constexpr float kPoison = -777.0f;
 
-// Rows of one head like those of a layer: keys of 2-norm 1, queries and values of some size.
+// Rows of one head, with numbers like those of a layer: keys of 2-norm 1, queries and values of
+// some size.
 struct RuleProblem {
   uint32_t rows, length, columns;
   size_t key_stride, value_stride, gate_stride = 3;
@@ -103,8 +104,8 @@ void expect_same(const RuleProblem& p, const RuleResult& a, const RuleResult& b,
   for (size_t i = p.state.size(); i < a.state.size(); ++i) ASSERT_EQ(a.state[i], kPoison);
 }
 
-// Returns the rule of the paper, in binary64, for one column. `worst` is the largest |S| and |v| on
-// the way.
+// Returns the outputs of one column by the rule of the paper, in binary64. `worst` becomes the
+// largest |S| and |v| that occur.
 std::vector<double> true_column(const RuleProblem& p, uint32_t c, bool from_zero,
                                 std::vector<double>& s, double& worst) {
   s.assign(p.length, 0);

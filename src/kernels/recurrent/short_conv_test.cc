@@ -125,7 +125,7 @@ TEST(ShortConvTest, IsNearTheTruthInTheSameBitsOnAllLevels) {
   }
 }
 
-// The state is updated in place. Runs are shorter than taps, or longer.
+// The state is updated in place. Some runs are shorter than the taps, others longer.
 TEST(ShortConvTest, RunsChangeNoBit) {
   for (uint32_t taps : {1u, 4u, kMaxConvTaps}) {
     const ConvProblem p(19, 37, taps, taps);

@@ -141,12 +141,12 @@ TEST(RopeTest, Yarn) {
     EXPECT_NEAR(table.inverse_frequency[i], std::pow(10000.0, -0.125 * i) / 4, 1e-15);
   }
   EXPECT_EQ(table.magnitude, 0.5);
-  // Sines and cosines grow by the factor of attention without YaRN, too.
+  // The attention factor multiplies sines and cosines without YaRN, too.
   p.scaling = RopeScaling::kLinear;
   EXPECT_EQ(make_rope_table(p, 4096).magnitude, 0.5);
 }
 
-// The ramp goes from pair 2.0160 to 5.0263, not rounded.
+// The ramp goes from pair 2.0160 to pair 5.0263, which are not rounded here.
 TEST(RopeTest, YarnWithoutRounding) {
   RopeParams p = params(16);
   p.scaling = RopeScaling::kYarn;

@@ -33,7 +33,7 @@ struct RouterRule {
   bool norm_topk = false;  // always so with kSoftmaxOfChosen
   float scale = 1;
   float logit_scale = 1;  // the factor on logits
-  // `groups` divides `experts`; `groups_used` groups have `used` experts at least.
+  // `experts` is a multiple of `groups`. Any `groups_used` groups have at least `used` experts.
   uint32_t groups = 1, groups_used = 1;
 };
 

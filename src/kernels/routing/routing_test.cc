@@ -44,7 +44,8 @@ TEST(Routing, SoftmaxOfAllOrOfTheChosen) {
   EXPECT_NEAR(choice.weights[0] + choice.weights[1], 2, 1e-6);
 }
 
-// Logits far below the best are still chosen by size, and the chosen ones' weights add up to one.
+// Experts whose logits are far below the best one are still chosen by their logits, and the weights
+// of the chosen ones add up to one.
 TEST(Routing, SoftmaxOfChosenLogits) {
   RouterRule rule{.experts = 5, .used = 2, .gating = Gating::kSoftmaxOfChosen};
   Choice choice = choose(rule, {1, 3, 2, 3.5f, -1});

@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 // Replaces x by exp(x) in all lanes of several vectors. Each step is done for all vectors before
-// the next, since a single vector would wait for each step.
+// the next step, since with a single vector each step would have to wait for the one before.
 template <typename V, size_t N>
 inline void exp_nonpositive(V (&x)[N]) {
   V shifted[N], r[N], p[N];
