@@ -43,11 +43,11 @@ struct AcceleratorFacts {
   std::string api;     // "Vulkan 1.3.230"
   AcceleratorKind kind = AcceleratorKind::kOther;
   uint64_t memory_bytes = 0;       // of the accelerator's own memory
-  uint64_t free_bytes = 0;         // of memory_bytes, now; 0: the driver does not tell
-  uint64_t allocation_bytes = 0;   // the most of one buffer
-  uint64_t import_alignment = 0;   // of the process's memory for import(); 0: it has no import()
+  uint64_t free_bytes = 0;         // the free part of memory_bytes; 0: not told by the driver
+  uint64_t allocation_bytes = 0;   // the longest buffer
+  uint64_t import_alignment = 0;   // what import() needs; 0: no import()
   std::vector<QueueFacts> queues;  // at least one; the first one computes
-  std::string arithmetic;          // its arithmetic: "fused fma", "f64 to odd"
+  std::string arithmetic;          // how floats are computed: "fused fma", "f64 to odd"
   std::vector<Lack> lacks;
 };
 
@@ -101,7 +101,8 @@ class Accelerator {
   // Makes a counter that begins at 0.
   virtual TimelineId make_timeline() = 0;
   virtual uint64_t reached(TimelineId timeline) = 0;
-  // Sets the moment's timeline to its value, from the host. Values only grow.
+  // Called by the host: sets the moment's timeline to the moment's value, which must be greater
+  // than the timeline's value so far.
   virtual void signal(Moment moment) = 0;
   // Waits for the moment. Throws kResource where it has not come after `seconds`; the accelerator
   // then counts as lost.
@@ -113,8 +114,9 @@ class Accelerator {
   // ends.
   virtual void submit(const CommandList& list) = 0;
 
-  // Whether the accelerator is lost and no submitted command goes on. That is so when the driver
-  // itself calls it lost. An accelerator that is lost since a moment did not come may still write.
+  // Whether the accelerator is lost and no submitted command still runs: the driver itself calls it
+  // lost. Where the accelerator is lost because wait() ran out of time, its commands may still
+  // write.
   virtual bool stopped() const { return false; }
 
  protected:

@@ -16,12 +16,13 @@
 namespace hearth {
 namespace {
 
-// Version 1 has no kernels and no time of commands.
+// Files of version 1 lack the rates of kernels and the time of a command.
 constexpr uint64_t kFileVersion = 2;
 constexpr const char* kVersionKey = "hearth_accelerator";
-// The limits on the length of a list and of a text: more than any real accelerator has.
+// The limits on the length of a list and of a text in the file: more than any real accelerator
+// needs.
 constexpr size_t kMaxItems = 1000, kMaxText = 1000;
-// The greatest figure: doubles hold all whole numbers up to here.
+// The greatest number in the file. A double holds all whole numbers up to here exactly.
 constexpr uint64_t kMaxFigure = uint64_t{1} << 53;
 constexpr uint64_t kMaxRows = uint64_t{1} << 20;
 
@@ -89,7 +90,7 @@ void json_rates(Json& json, const AcceleratorRates& rates) {
   json.end_array().end_object();
 }
 
-// A value of the file, and its path there.
+// A value of the file, with its path for error messages.
 class Field {
  public:
   Field(const boost::json::value& value, const std::string& file, std::string path)

@@ -115,7 +115,7 @@ TEST(AcceleratorFile, OtherFilesAreRefused) {
   expect_no_accelerator(R"({"hearth_accelerator":1,"facts":[]})", "'facts' is not an object");
   expect_no_accelerator(std::string(100000, '['), "nested deeper");
   const std::string good = made_file();
-  // A file that is cut off anywhere describes no accelerator.
+  // A file that is cut off at any byte is refused.
   for (size_t bytes = 1; bytes + 1 < good.size(); bytes += 7) {
     expect_no_accelerator(good.substr(0, bytes), "JSON");
   }

@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// The rate of moving `bytes` at a time.
+// The rate of transfers of `bytes` bytes each.
 struct TransferRate {
   uint64_t bytes = 0;
   Spread per_second = {};  // bytes
@@ -27,7 +27,8 @@ struct ProductRate {
   std::string refused = {};  // why it was not computed; empty: it was
 };
 
-// The rate of a contract that is not a product: its work a second (work_of() of call_time.h).
+// The rate of a contract that is not a product, as work a second. work_of() of call_time.h counts
+// the work.
 struct KernelRate {
   std::string contract;      // contract_name()
   uint32_t rows = 0;         // of the calls
@@ -42,11 +43,13 @@ struct AcceleratorRates {
   // Rates of the accelerator's own copies from and to imported memory of the process.
   std::optional<TransferRate> import_to, import_from;
   std::string import_refused;  // why import_to and import_from are empty
-  // Copies within the accelerator's memory; read and written bytes are added.
+  // The rate of copies within the accelerator's memory. Each byte counts twice: as read and as
+  // written.
   TransferRate memory;
   // The time from the submission of a trivial list until the host knows that it has ended.
   Spread submission_nanoseconds;
-  // The time of one ordered command in a long list of trivial commands; none: not measured.
+  // The time that each ordered command takes in a long list of trivial commands; none: not
+  // measured.
   std::optional<Spread> command_nanoseconds = {};
   std::vector<ProductRate> products;
   std::vector<KernelRate> kernels = {};

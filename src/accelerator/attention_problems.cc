@@ -87,7 +87,7 @@ KvPages made_pages(KvType type, uint32_t count, uint32_t heads, uint32_t key_len
   return pages;
 }
 
-// Notes the scales of blocks, which may be NaN.
+// Tells `memory` where the scales of blocks lie, since a scale may be any NaN.
 void note_scales(const KvPages& pages, ProblemMemory& memory) {
   const uint64_t key_bytes = kv_half_bytes(pages.type, pages.key_length);
   for (uint32_t head = 0; head < pages.heads; ++head) {
@@ -118,7 +118,7 @@ Contract store_contract(KvType type, bool brief) {
     sizes.push_back({9, 2, 512, 511});
     sizes.push_back({192, 1, 72, 15});
     sizes.push_back({33, 2, 256, 128});
-    sizes.push_back({70000, 1, 2, 3});  // more than a dispatch takes
+    sizes.push_back({70000, 1, 2, 3});  // more rows than one dispatch takes
   }
   return contract_over(fmt::format("kv store {}", kv_type_name(type)), kPagesValues, sizes,
                        [=](ProblemMemory& memory, const StoreSize& size) {
@@ -130,7 +130,8 @@ Contract store_contract(KvType type, bool brief) {
                        });
 }
 
-// Rows at positions [from, to) of a text. They see at most `window` positions up to their own.
+// The rows at positions [from, to) of a text. Each row sees at most `window` positions, of which
+// its own is the last.
 struct PagedText {
   uint32_t from, to;
   uint32_t window = 0;
@@ -156,8 +157,8 @@ void store_position(ProblemMemory& memory, const KvPages& pages, std::byte* keys
                        .slot = slot});
 }
 
-// Makes pages that hold one more head, before those of the call, and NaN where no row sees. Pages
-// before all windows do not exist.
+// Makes a call over pages that have one head more, in front of the heads that the call reads.
+// Positions that no row sees are NaN. Pages before the first one that a row sees do not exist.
 PagedAttendCall paged_problem(ProblemMemory& memory, KvType type, const PagedSize& size) {
   PagedAttendCall call{.heads = size.heads, .group = size.group, .kv_head0 = 1};
   const uint32_t kv_heads = size.heads / size.group + 1;
@@ -195,7 +196,8 @@ PagedAttendCall paged_problem(ProblemMemory& memory, KvType type, const PagedSiz
 }
 
 Contract paged_contract(KvType type, bool brief) {
-  // Texts within a page; texts with a window and pages before it; a text over several spans.
+  // Texts shorter than two pages; a text with a window and pages in front of the window; a text of
+  // several spans.
   std::vector<PagedSize> sizes = {{{{0, 5}, {62, 66}}, 4, 2, 32, 32},
                                   {{{148, 152, 20}, {3, 4}}, 1, 1, 33, 80},
                                   {{{1030, 1032}}, 2, 2, 16, 31}};

@@ -35,8 +35,8 @@ class ByteRanges {
   std::vector<ByteRange> ranges_;
 };
 
-// Whether all bytes of b lie in a. It may return false where no single row of a holds a row of b,
-// but several together do.
+// Whether all bytes of b lie in a. Returns false where a row of b lies in several rows of a
+// together, but in no single one.
 bool contains(const Access& a, const Access& b);
 
 }  // namespace hearth

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// Sizes of rows that matter: below, at and above 16 and 32, and a model's.
+// The sizes of rows: below, at and above 16 and 32, and those of a model.
 struct Size {
   uint32_t rows, n;
 };
@@ -24,7 +24,8 @@ std::vector<Size> sizes(bool brief) {
           {5, 32}, {3, 33}, {1, 300}, {33, 768}, {2, 4097}};
 }
 std::vector<ProblemValues> all_values(bool brief) {
-  // Norms of long rows are NaN for hostile values, so the full check has wide values as well.
+  // Hostile values make the norms of long rows NaN. So the full check also has wide values, whose
+  // norms are numbers.
   if (brief) return {ProblemValues::kPlain, ProblemValues::kHostile};
   return {ProblemValues::kPlain, ProblemValues::kWide, ProblemValues::kHostile};
 }
@@ -58,7 +59,7 @@ HeadMomentsCall moments_problem(ProblemMemory& memory, const Size& size) {
   return call;
 }
 
-// Norms the heads of x by moments of one head more; all heads have one length.
+// Norms the heads of x by the moments of those heads and of one more; all heads have one length.
 NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   NormByCall call{.rows = size.rows, .n = size.n, .eps = 1e-5f};
   call.length = size.n % 3 == 0 ? size.n / 3 : size.n;
@@ -67,12 +68,13 @@ NormByCall norm_by_problem(ProblemMemory& memory, const Size& size) {
   call.moments = memory.moments(size.rows, call.heads);
   call.weight = memory.values(size.n);
   if (size.rows % 2 != 0) call.bias = memory.values(size.n);
-  call.out = call.x;  // in place, like the norms of heads
+  call.out = call.x;  // in place, as models norm heads
   memory.note_floats(call.x, size.rows, size.n);
   return call;
 }
 
-// Places all rows but the last with two experts where their number is odd.
+// Gives two experts places for all rows but the last. Where `rows` is even or 1, makes no experts:
+// the call works on all rows.
 PlacedRows but_the_last(ProblemMemory& memory, uint32_t rows) {
   if (rows % 2 == 0 || rows == 1) return {};
   const uint32_t first[] = {4, 9, 9 + rows / 2, 8 + rows};
@@ -93,8 +95,8 @@ QuantizeCall quantize_problem(ProblemMemory& memory, const Size& size, ActFormat
 AddCall add_problem(ProblemMemory& memory, const Size& size, bool three) {
   AddCall call{.a = memory.rows(size.rows, size.n), .rows = size.rows, .n = size.n};
   call.b = memory.rows(size.rows, size.n + 2);
-  if (three) call.c = {memory.values(size.n), 0};  // the same for all rows
-  // The sum is made in place, like the sums of a residual stream.
+  if (three) call.c = {memory.values(size.n), 0};  // stride 0: the same row for all rows
+  // The sum overwrites `a`, as in a residual stream.
   call.out = call.a;
   memory.note_floats(call.a, size.rows, size.n);
   return call;
@@ -151,8 +153,8 @@ CallProblem gemm_problem(BufferId buffer, std::mt19937& random, PackKind kind, c
 }
 
 Contract gemm_contract(PackKind kind, bool brief) {
-  // Products of a few rows and of more than 16, of which shaders take different numbers of rows at
-  // a time; with K whole and cut.
+  // Products with few rows and with more than 16 rows, for which the shader takes different numbers
+  // of rows at a time. K is whole in some of them and cut in the others.
   std::vector<GemmSize> sizes = {{3, 11, 3, 5, 2}, {2, 9, 0, 33, 0}, {1, 9, 1, 33, 7}};
   if (!brief) {
     sizes.push_back({1, 1, 0, 1, 0});
@@ -179,15 +181,15 @@ struct TableSize {
   float scale = 1;
 };
 
-// Makes a lookup of which some rows are not the shard's. The shard is not made of whole panels and
-// blocks.
+// Makes a lookup in which some rows belong to other shards. The shard's last panel and last block
+// are not full.
 CallProblem table_problem(BufferId buffer, std::mt19937& random, PackKind kind,
                           const PackForm& form, const TableSize& size, Fill fill) {
   const Problem made = make_problem(kind, form, size.panels, size.blocks, size.super_offset, 1,
                                     fill, static_cast<uint32_t>(random()));
   ProblemMemory memory(buffer, random, ProblemValues::kPlain);
   std::vector<std::byte> codes(made.codes.data(), made.codes.data() + made.spec.codes_bytes());
-  // FP8 codes get NaNs here, which problems of products do not have.
+  // Makes some FP8 codes NaN. Problems of products have no such codes.
   for (size_t i = 0; is_fp8(kind) && i < codes.size(); i += 97) codes[i] |= std::byte{0x7f};
   TableCall call{.spec = made.spec, .row0 = 1000, .rows = size.rows};
   call.spec.rows -= 3;

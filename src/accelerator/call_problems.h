@@ -17,16 +17,17 @@ namespace hearth {
 struct CallProblem {
   KernelCall call;
   std::string sizes;  // "17 rows of 768, hostile values"
-  // The buffer's bytes before the call. The bytes that the call writes are filled with a pattern.
+  // The buffer's bytes before the call. Where the call writes, they have a fixed pattern.
   std::vector<std::byte> memory;
-  // Floats among the written bytes; where the result is a NaN, any NaN is right.
+  // The floats among the written bytes. Where the right result is a NaN, any NaN is accepted.
   std::vector<Access> floats;
-  // Binary16 numbers among the written bytes; where the result is a NaN, any NaN is right.
+  // The binary16 numbers among the written bytes. Where the right result is a NaN, any NaN is
+  // accepted.
   std::vector<Access> halves = {};
 };
 
-// Replaces every NaN among the problem's floats and halves by one fixed NaN. `memory` has the
-// layout of the problem's.
+// Replaces every NaN among the problem's floats and halves by one fixed NaN, so that NaNs compare
+// equal. `memory` is laid out like problem.memory.
 void settle_nans(const CallProblem& problem, std::span<std::byte> memory);
 
 struct Contract {
@@ -36,8 +37,8 @@ struct Contract {
   std::optional<PackKind> kind = {};  // for products and tables
 };
 
-// Returns all contracts. `brief`: a few problems of each; else all sizes, variants and values that
-// matter to any contract.
+// Returns all contracts. With `brief` each has a few problems; else each has all sizes, variants
+// and values that matter to it.
 std::vector<Contract> all_contracts(bool brief);
 
 }  // namespace hearth

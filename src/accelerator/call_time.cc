@@ -20,7 +20,8 @@ struct Likely {
   void operator()(GateCall& call) const { call.rows = likely(call.placed, call.rows); }
   void operator()(ExpertAddCall& call) const {
     call.room = std::min(call.room, call.experts * call.likely_rows);
-    // Sums of rows that chose none of the experts are not touched, unless the sums begin here.
+    // A row that chose none of these experts keeps its sum, so its sum costs nothing. A call that
+    // begins the sums writes the sums of all rows.
     if (!call.begins) call.rows = std::min(call.rows, call.room);
   }
   void operator()(ExpertGemmCall& call) const {
@@ -54,7 +55,8 @@ struct Work {
   double operator()(const RopeCall& call) const {
     return by_rows(call.rows, uint64_t{call.heads} * call.n_rot);
   }
-  // Rows see the positions of one text: at most step_rows.
+  // Counts each row as if it saw all step_rows. The positions that rows really see lie in the
+  // accelerator's memory.
   double operator()(const AttendCall& call) const {
     return by_rows(call.rows, call.step_rows) * call.heads * (call.key_length + call.value_length);
   }
@@ -84,7 +86,8 @@ struct Work {
   double operator()(const ExpertAddCall& call) const { return by_rows(call.room, call.n); }
 };
 
-// Returns the length on which the contract's rate depends; 0 where it depends on none.
+// Returns the length by which the contract's rates are interpolated; 0 where the contract has one
+// rate for all lengths.
 uint32_t length_of(const KernelCall& call) {
   if (const auto* paged = std::get_if<PagedAttendCall>(&call)) return paged->pages.key_length;
   return 0;

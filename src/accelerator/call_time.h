@@ -1,11 +1,12 @@
 // Predicts how long an accelerator takes for a call, from its measured rates (accelerator_rates.h).
 //
-// A product: seconds for each element of its matrix, interpolated linearly between the measured
-// numbers of rows, and in proportion to the rows beyond the last. A kind that was not measured
-// counts as the slowest kind that multiplies the same activations, else as the slowest of all. Any
-// other call: its work over the rate of its contract, interpolated between lengths. Attention that
-// was not measured counts as a product of f32. Other calls that were not measured count as the
-// bytes that they read and write, at the memory's rate.
+// The time of a product is counted in seconds for each element of its matrix. That figure is
+// interpolated linearly between the measured numbers of rows; above the largest of them, it grows
+// in proportion to the rows. A kind that was not measured counts as the slowest measured kind with
+// the same format of activations, or else as the slowest kind of all. The time of any other call is
+// its work over the rate of its contract, interpolated between the measured lengths. Attention that
+// was not measured counts as a product of f32. Other calls that were not measured take the time in
+// which the memory moves the bytes that they read and write.
 #pragma once
 
 #include <map>
@@ -18,14 +19,15 @@
 
 namespace hearth {
 
-// Points of a line, by x.
+// The points (x, y) of a line, in ascending order of x.
 using RateLine = std::vector<std::pair<double, double>>;
 // Returns the value at x, linear between the points, of which there must be at least one. Before
 // the first and after the last point it is that point's value.
 double value_at(const RateLine& line, double x);
 
-// Returns the amount that a call's time is proportional to: multiply-adds of products and of
-// attention (keys and values, over the positions that rows see), else elements.
+// Returns the amount of work that a call's time is proportional to. For products and attention it
+// is multiply-adds (of keys and values, over the positions that rows see); for other calls it is
+// elements.
 double work_of(const KernelCall& call);
 
 class CallTime {

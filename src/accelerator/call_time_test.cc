@@ -39,13 +39,13 @@ TEST(CallTime, ProductsAreTimedByRows) {
   const auto each = [&](PackKind kind, uint32_t rows) {
     return times.seconds(product(kind, rows)) / elements;
   };
-  // The figure is 1 / 100 for 1 row, and 16 / 1600 for 16 rows: reading the matrix takes the time
-  // in both cases.
+  // The figure is 1 / 100 for 1 row and 16 / 1600 for 16 rows. They are equal since reading the
+  // matrix takes most of the time in both cases.
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 1), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 9), 0.01);
   EXPECT_DOUBLE_EQ(each(PackKind::kQ8_0, 32), 0.02);
-  // A kind that was not measured counts as slow as the slowest kind with the same form of
-  // activations. If no such kind was measured, it counts as slow as the slowest of all.
+  // A kind that was not measured counts as slow as the slowest measured kind with the same format
+  // of activations. If no such kind was measured, it counts as slow as the slowest of all.
   EXPECT_DOUBLE_EQ(each(PackKind::kQ6_K, 1), 0.02);
   EXPECT_DOUBLE_EQ(each(PackKind::kBF16, 1), 0.1);
 }
@@ -67,8 +67,8 @@ TEST(CallTime, OtherCallsAreTimedByTheirWork) {
   EXPECT_DOUBLE_EQ(times.seconds(latents), 3 * 2 * (48 + 40) / 32.0);
 }
 
-// Each of the three experts has 4 of the 100 rows. So the call reads and writes 12 sums. A call
-// that begins the sums writes all 100.
+// Each of the three experts is likely to have 4 of the 100 rows. So the call reads and writes 12
+// sums. A call that begins the sums writes all 100.
 TEST(CallTime, SumsOfRowsWithoutTheExpertsAreNotMoved) {
   const CallTime times(made_rates());
   const FloatRows sums{{0, 0}, 10};

@@ -1,4 +1,4 @@
-// Implements check_call(): each function refuses calls of one kind.
+// Implements check_call(). Each function checks the calls of one contract.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -117,7 +117,7 @@ class Checker {
   void need_eps(float eps) const {
     need(std::isfinite(eps) && eps >= 0, "eps must be a number from 0 up");
   }
-  // Returns the floats of all heads.
+  // Returns how many floats all heads of a row have together.
   uint64_t need_heads(uint32_t heads, uint32_t length) const {
     need(heads > 0 && length > 0, "there are no heads");
     const uint64_t all = uint64_t{heads} * length;
@@ -138,8 +138,8 @@ class Checker {
     if (!at || at.offset % alignment == 0) return;
     refuse("{} is at {}, which is not a multiple of {}", what, at.offset, alignment);
   }
-  // Checks rows that are read: they must not overlap, unless the stride is 0, which makes all the
-  // same row.
+  // Checks rows that the call reads. They must not overlap, but a stride of 0 is allowed: it says
+  // that all rows are the same one.
   void need_input(const FloatRows& x, uint64_t n, std::string_view what) const {
     if (!x) refuse("there is no {}", what);
     need_aligned(x.at, 4, what);

@@ -11,14 +11,14 @@
 namespace hearth {
 namespace {
 
-// A write of a command.
+// A write by a command.
 struct Write {
   size_t turn = 0;  // the command's index in the sequence
   size_t command = 0;
   Access access;
 };
 
-// The bytes of a buffer that are written.
+// What is written to one buffer.
 struct Written {
   ByteRanges filled;          // written before the list
   std::vector<Write> writes;  // in ascending order of turn
@@ -36,7 +36,8 @@ class CommandChecker {
     for (size_t command : order_.sequence()) check_conflicts(command);
     check_reads();
     std::ranges::stable_sort(faults_, {}, &CommandFault::command);
-    // A call that reads the same bytes twice, for example a sum, gives the same fault twice.
+    // A call that reads the same bytes as two of its inputs, for example a sum, would report a
+    // fault twice.
     const auto twice =
         std::unique(faults_.begin(), faults_.end(),
                     [](const CommandFault& a, const CommandFault& b) { return a.text == b.text; });
@@ -172,8 +173,8 @@ void CommandChecker::check_reads() {
   }
 }
 
-// Reports the bytes of the read that were not written before it. Writes that have no order with the
-// command count as well, since their conflict was already reported.
+// Reports the bytes of the read that no command before it wrote. A write that has no order with the
+// reading command counts as before it, since that conflict was already reported.
 void CommandChecker::check_read(size_t turn, size_t command, const Access& read,
                                 const Written& written) {
   if (written.filled.hold({read.at.offset, end_of(read)})) return;

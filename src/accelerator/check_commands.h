@@ -1,7 +1,7 @@
-// Checks that the result of a command list does not depend on an order that the list leaves open. A
-// driver may hide such a fault for years by keeping an order that nobody asked for. llama.cpp
-// shipped such a race between copies and kernels (its issue 25195), and validation layers do not
-// see the pointers of shaders.
+// Checks that the result of a command list does not depend on an order that the list leaves open.
+// Such a fault may stay hidden for years, while drivers keep an order that the list does not ask
+// for. llama.cpp shipped such a race between copies and kernels (its issue 25195). Validation
+// layers do not find it, since they do not see which memory a shader's pointers reach.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace hearth {
 
 struct CommandsAround {
   uint32_t queues = 1;             // of the accelerator
-  std::vector<Moment> comes = {};  // moments that come without a signal of the list
-  // Bytes that were written before the list: weights, inputs, memory of the process.
+  std::vector<Moment> comes = {};  // moments that come by themselves, without this list
+  // Bytes that were written before the list begins: weights, inputs, memory of the process.
   std::vector<Access> filled = {};
 };
 
@@ -29,16 +29,16 @@ struct CommandFault {
 // The most faults that check_commands() returns.
 inline constexpr size_t kMaxFaults = 1000;
 
-// Returns all faults of the list, in its order. Empty: every order that its waits allow gives the
-// same result, and the list ends. These are faults:
+// Returns all faults of the list, in the order of its commands. No fault means: the list ends, and
+// every order that its waits allow gives the same result. These are faults:
 //   - a queue that does not exist;
 //   - a timeline whose values do not grow, or whose signals have no certain order;
-//   - a wait that never ends, since its signal is missing or waits for it in turn; with one queue,
-//     any wait for a signal that stands after it;
-//   - two accesses to the same bytes that nothing orders, of which one writes;
-//   - bytes that are read and were never written;
+//   - a wait that never ends, since no command gives its signal, or the command that would give it
+//     waits for this one in turn; with one queue, any wait for a signal that stands after it;
+//   - two accesses to the same bytes, one of them a write, that nothing orders;
+//   - a read of bytes that nothing wrote before;
 //   - a command that check_command() refuses.
-// The order of commands after a wait that never ends is not checked.
+// Commands that stand after a wait that never ends are not checked for their order.
 std::vector<CommandFault> check_commands(const CommandList& list, const CommandsAround& around);
 
 }  // namespace hearth

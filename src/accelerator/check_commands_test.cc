@@ -22,7 +22,8 @@ std::vector<std::string> faults_of(const TestList& test) {
   return texts_of(check_commands(test.list, test.around));
 }
 
-// Returns how many of `seeds` orders give other bits than `right`.
+// Runs the list in `seeds` random orders, and returns how many of them give other bits than
+// `right`.
 uint32_t differing(const TestList& test, const std::vector<std::byte>& right, uint32_t seeds) {
   uint32_t differ = 0;
   for (uint64_t seed = 0; seed < seeds; ++seed) differ += run_list(test, seed) != right;
@@ -73,7 +74,8 @@ TEST(CheckCommands, EveryOrderedCommandOfLayersIsNeeded) {
     EXPECT_TRUE(faulty || differing(wrong, right, 200) == 0) << i;
     reported += faulty;
   }
-  // All commands report a fault but the first one, which has no command before it.
+  // Only the first ordered command may lose its order without a fault, since no command stands
+  // before it.
   EXPECT_EQ(reported + 1, ordered);
   EXPECT_EQ(ordered, 32u);
 }
@@ -196,7 +198,7 @@ TEST(CheckCommands, ReportsReadsOfUnwrittenBytes) {
   EXPECT_EQ(
       two_queues({copy_command(0, 0), copy_command(0, 16, false), copy_command(0, 20), reads}),
       std::vector<std::string>{});
-  // The bytes are written only after the read.
+  // The copy writes the bytes only after the read.
   EXPECT_EQ(two_queues({reads, copy_command(0, 0)}),
             just("command 0 (copy) reads 32 bytes of buffer 1 at 4 that nobody wrote before"));
 }
@@ -226,8 +228,8 @@ TEST(CheckCommands, ReportsRowsWithTwoWriters) {
                  "nothing orders them"));
 }
 
-// A second way to find the possible orders: it tries all orders in which commands can end, one
-// after the other.
+// Finds the possible orders in a second way, to compare with CommandOrder: it tries all orders in
+// which commands can end, one after the other.
 class AllOrders {
  public:
   explicit AllOrders(const std::vector<Command>& commands)
@@ -290,7 +292,7 @@ class AllOrders {
   bool complete_ = false, stuck_ = false;
 };
 
-// Six copies of one buffer's bytes into another's on two queues; each queue signals a timeline.
+// Makes six copies between two buffers, on two queues. Each queue signals a timeline.
 std::vector<Command> drawn_commands(std::mt19937& random) {
   std::vector<Command> commands;
   uint64_t values[2] = {0, 0};

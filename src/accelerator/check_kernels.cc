@@ -15,8 +15,8 @@
 namespace hearth {
 namespace {
 
-// The most seconds of a call. Software drivers are slow, above all where compilers share the
-// machine.
+// The most seconds that a call may take. Software drivers are slow, above all while compilers run
+// on the same machine.
 constexpr double kPatience = 120;
 
 float float_at(std::span<const std::byte> memory, size_t at) {
@@ -44,14 +44,15 @@ class Check {
   }
 
  private:
-  // Returns false where the accelerator cannot do the call.
+  // Computes the problem on both sides and compares the results. Returns false where the
+  // accelerator cannot do the call.
   bool compare(const CallProblem& problem, const Buffer& buffer, KernelCheck* found) {
     found->refused = accelerator_.why_not(problem.call);
     if (!found->refused.empty()) return false;
     ++found->calls;
     std::vector<std::byte> computed = problem.memory;
     found->seconds += compute(problem.call, buffer, &computed);
-    // The memory is aligned for the reference kernels.
+    // The reference kernels need aligned memory, so they get a copy.
     const PaddedBytes reference(computed.size());
     const std::span<std::byte> expected(reference.data(), computed.size());
     std::ranges::copy(problem.memory, expected.begin());

@@ -1,5 +1,6 @@
 // Compares every contract that an accelerator computes with the reference kernels, to the bit, on
-// random and hostile values. So it finds whether the driver and its arithmetic can be relied on.
+// random and hostile values. The comparison shows whether the driver and its arithmetic can be
+// relied on.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,18 @@ struct KernelCheck {
   std::string contract;  // "gemm q4_k"
   uint64_t calls = 0;
   uint64_t values = 0;       // compared, in all calls
-  uint64_t differ = 0;       // values with other bits; bytes beside the results count too
+  uint64_t differ = 0;       // values with other bits, and bytes changed beside the results
   std::string first = {};    // the first that differs: call, place, value, and right value
   std::string refused = {};  // why it was not computed; empty: it was
-  double seconds = 0;        // that all calls took the accelerator
+  double seconds = 0;        // the accelerator's time for all calls
 
   bool good() const { return differ == 0 && refused.empty(); }
 };
 
 struct CheckAmount {
   uint32_t seed = 1;
-  // Checks a few sizes and rows of each contract, as at a start; else all of them.
+  // Whether to check only a few sizes of each contract, which is quick enough for the start of a
+  // program.
   bool brief = false;
   // Checks only contracts whose names contain this; empty: all.
   std::string only = {};

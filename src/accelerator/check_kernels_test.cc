@@ -19,7 +19,7 @@ std::vector<KernelCheck> brief_check(Accelerator& accelerator, const std::string
   return checks;
 }
 
-// Flips one bit of each result that is read, like a driver's fault.
+// An accelerator with a fault: one bit of each result that the host reads is flipped.
 class FaultyAccelerator : public VirtualAccelerator {
  public:
   using VirtualAccelerator::VirtualAccelerator;
@@ -38,14 +38,15 @@ TEST(CheckKernels, FindsOneBitAndSaysWhere) {
   ASSERT_EQ(checks.size(), 3u);
   for (const KernelCheck& check : checks) {
     EXPECT_FALSE(check.good());
-    // A flipped bit of a NaN makes no difference, so not every call differs.
+    // A flipped bit in a NaN makes no difference, so some calls still pass.
     EXPECT_GT(check.differ, check.calls / 2);
     EXPECT_LE(check.differ, check.calls);
     EXPECT_NE(check.first.find("normal values: byte "), std::string::npos) << check.first;
   }
 }
 
-// Any NaN is right in floats and in scales; elsewhere every bit counts.
+// Where the right result is a NaN, any NaN passes in floats and in scales. Elsewhere every bit
+// counts.
 TEST(CheckKernels, AcceptsAnyNan) {
   CallProblem problem;
   problem.floats = {{.at = {0, 4}, .bytes = 4, .stride = 8, .rows = 2}};
@@ -76,7 +77,7 @@ TEST(CheckKernels, TheReferenceHoldsAllContracts) {
   for (const KernelCheck& check : checks) EXPECT_TRUE(check.good()) << check.contract;
 }
 
-// Checks every accelerator of this machine, software included.
+// Checks every accelerator of this machine, also those that a driver computes in software.
 TEST(CheckKernels, ShadersHoldAllContracts) {
   const FoundAccelerators found = find_accelerators();
   if (found.all.empty()) GTEST_SKIP() << found.why_none;

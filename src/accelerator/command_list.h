@@ -1,11 +1,11 @@
 // A command list describes, as data, what an accelerator's queues do: copies and kernels, and their
 // order.
 //
-// Commands of one queue begin in the order of the list. They may run side by side. An `ordered`
-// command begins after all commands before it in its queue have ended. A Moment is a value of a
-// timeline, a counter that only grows. A command that waits for a moment begins when the counter
-// has that value; later commands of its queue begin after that. A command's signals are given when
-// it and all commands before it in its queue have ended.
+// The commands of one queue begin in the order of the list, but may then run side by side. An
+// `ordered` command begins only when all commands before it in its queue have ended. A Moment is a
+// value of a timeline; a timeline is a counter that only grows. A command that waits for a moment
+// begins when the counter has that value; later commands of its queue begin after it. A command's
+// signals are given when that command and all commands before it in its queue have ended.
 //
 // Commands that the list does not order may run in any order. check_commands.h finds lists whose
 // result depends on that.

@@ -104,8 +104,8 @@ void CommandOrder::find_stuck() {
   }
 }
 
-// Whether the wait that stops the queue `from` is for a signal after the wait that stops `queue`,
-// directly or over other queues.
+// Whether queue `queue` must go on before queue `from` can. That is so where `from` waits for a
+// signal that `queue` gives later, or that another queue gives which itself waits for `queue`.
 bool CommandOrder::leads_to(uint32_t from, uint32_t queue, std::vector<bool>& seen) const {
   if (from == queue) return true;
   if (seen[from]) return false;
@@ -129,8 +129,8 @@ std::vector<size_t> CommandOrder::unordered_with(size_t command) const {
   const uint32_t* ended = known(command);
   for (uint32_t q = 0; q < queues_; ++q) {
     const auto first = members_[q].begin() + ended[q], end = members_[q].begin() + next_[q];
-    // A later command of a queue begins after all commands that have ended when an earlier one
-    // begins. So the commands that begin after the end of `command` are the queue's last ones.
+    // A later command of a queue begins after at least as many ended commands as an earlier one. So
+    // the queue's commands that must begin after the end of `command` are its last ones.
     const auto behind =
         std::partition_point(first, end, [&](size_t other) { return !before(command, other); });
     std::copy_if(first, behind, std::back_inserter(with),

@@ -1,7 +1,8 @@
-// Finds the order of commands that the queues, the waits and `ordered` of a list guarantee.
+// Finds which order of commands a list guarantees by its queues, its waits and its `ordered`
+// commands.
 //
-// When a command begins, the commands of a queue that are certain to have ended are always the
-// queue's first ones: those before the last `ordered` command, and those before a signal that was
+// When a command begins, some commands of each queue are certain to have ended. They are always the
+// queue's first ones: those before its last `ordered` command, and those before a signal that was
 // waited for. So one number for each queue describes them.
 #pragma once
 
@@ -22,7 +23,7 @@ struct Signal {
 struct StuckWait {
   size_t command = 0;
   Moment moment;
-  size_t signals = SIZE_MAX;  // the command that would signal it, if any
+  size_t signals = SIZE_MAX;  // the command that gives the signal; SIZE_MAX: none does
   bool circle = false;        // whether that command waits for this one in turn
 };
 
@@ -30,16 +31,18 @@ class CommandOrder {
  public:
   CommandOrder(const CommandList& list, const CommandsAround& around);
 
-  // Whether a is certain to have ended when b begins. Both must begin at some time.
+  // Whether a is certain to have ended when b begins. Both must be commands that begin.
   bool before(size_t a, size_t b) const;
-  // Whether a's signals are certain to be given before b's. Both must begin at some time.
+  // Whether a's signals are certain to be given before b's. Both must be commands that begin.
   bool signals_before(size_t a, size_t b) const;
   // Whether the command ever begins.
   bool begins(size_t command) const { return begins_[command]; }
 
-  // The commands that begin, each after all that are before it.
+  // The commands that begin. Each stands after all commands that are certain to end before it
+  // begins.
   const std::vector<size_t>& sequence() const { return sequence_; }
-  // Returns the commands after `command` in the list that begin and have no certain order with it.
+  // Returns those commands after `command` in the list that begin but have no certain order with
+  // it.
   std::vector<size_t> unordered_with(size_t command) const;
 
   const std::vector<StuckWait>& stuck() const { return stuck_; }

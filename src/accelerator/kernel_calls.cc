@@ -67,8 +67,8 @@ struct Name {
   std::string operator()(const ExpertAddCall&) const { return "experts' add"; }
 };
 
-// Collects a call's accesses. Accesses of no bytes, and at places that the call leaves out, are
-// dropped.
+// Collects a call's accesses. Leaves out accesses of no bytes, and those at optional places that
+// the call does not have.
 class Accesses {
  public:
   void add(const Access& access) {
@@ -109,13 +109,13 @@ class Accesses {
   std::vector<Access> all_;
 };
 
-// An array of activations: its offset from their base, and its bytes for 32 elements.
+// An array of activations: where it begins after the first array, and its bytes for 32 elements.
 struct ActArray {
   uint64_t offset, block_bytes;
 };
 
 std::vector<ActArray> arrays_of(const ActRows& a, uint64_t& row_blocks) {
-  constexpr uintptr_t kBase = 64;  // only offsets are computed from it; nothing is read
+  constexpr uintptr_t kBase = 64;  // a made-up address: only offsets come of it, nothing is read
   const ActBuffer buffer = act_buffer(a.format, reinterpret_cast<std::byte*>(kBase), a.rows, a.k);
   row_blocks = buffer.row_stride / kBlock;
   std::vector<ActArray> arrays;
@@ -166,7 +166,8 @@ struct Gather {
     out.add_floats(call.bias, call.n);
     out.add_rows(call.out, call.rows, call.n, true);
   }
-  // The call may name any row of the shard.
+  // The row numbers are not known here, and may name any row of the shard. So all of it counts as
+  // read.
   void operator()(const TableCall& call) const {
     out.add({.at = call.codes, .bytes = call.spec.codes_bytes()});
     out.add({.at = call.scales, .bytes = call.spec.scales_bytes()});
@@ -302,7 +303,8 @@ struct Gather {
                  uint64_t n) const {
     out.add_rows(x, rows, heads == 0 ? 0 : (heads - 1) * apart + n);
   }
-  // Adds the rotated part of each head: in one access where heads and rows lie evenly.
+  // Adds the rotated part of each head. Where heads and rows lie at even distances, that is one
+  // access.
   void add_heads(const RopeCall& call, bool writes) const {
     const uint64_t heads = call.heads, rows = call.rows;
     if (call.head_stride == call.n_rot) {

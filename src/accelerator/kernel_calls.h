@@ -1,6 +1,7 @@
-// The calls that an accelerator can be asked to compute. A call is named by its contract, a family
-// of kernels/, and has the arguments of the family's functions, with places for pointers. A back
-// end has a shader or the like for each. The results are those of the family's contract to the bit.
+// The calls that an accelerator can be asked to compute. Each struct is one contract, that is, a
+// family of functions of kernels/. It has the arguments of these functions, with places for
+// pointers. A back end has a shader or the like for each contract. Its results have the contract's
+// bits.
 //
 // All calls work on rows of a step. Each row of a matrix of floats begins `stride` floats after the
 // row before. A stride of 0 says that all rows are the same one, for example a bias.
@@ -34,14 +35,14 @@ struct FloatRows {
 struct ActRows {
   Place at;
   ActFormat format = ActFormat::kF32;
-  uint32_t rows = 0;  // the room, in rows
+  uint32_t rows = 0;  // how many rows there is room for
   uint32_t k = 0;     // elements of a row
 
   bool operator==(const ActRows&) const = default;
 };
 
-// The norm of each row (kernels/norm/norm.h). Without a weight nothing is multiplied; only a layer
-// norm may have a bias.
+// The norm of each row (kernels/norm/norm.h). Without `weight` the norm is not multiplied by
+// weights; only a layer norm may have a bias.
 enum class NormCallKind : uint8_t { kRms, kLayer };
 struct NormCall {
   NormCallKind kind = NormCallKind::kRms;
@@ -62,8 +63,8 @@ struct HeadMomentsCall {
   FloatRows out = {};
 };
 
-// norm_by of kernels/norm/norm.h with row_scale_of() of the row's moments. These cover `heads`
-// heads of `length` floats; x may have only some of the heads.
+// norm_by of kernels/norm/norm.h with row_scale_of() of the row's moments. The moments are those of
+// `heads` heads of `length` floats; x may have only some of these heads.
 struct NormByCall {
   FloatRows x = {}, moments = {};
   Place weight = {};  // [n]
@@ -75,10 +76,10 @@ struct NormByCall {
 };
 
 // Looks up rows of an embedding table, of which a shard has rows [row0, row0 + spec.rows). Row i of
-// `out` becomes row rows_of[i] of the table, read like unpack_row() (tensor/pack_spec.h), each
-// float times `scale`, rounded once. A row that the shard does not have is left as it was with
-// `keep`, else filled with zeros. So a table of several shards takes one call each, all but the
-// first with `keep`.
+// `out` becomes row rows_of[i] of the table: the floats that unpack_row() gives
+// (tensor/pack_spec.h), each times `scale`, rounded once. Where the shard does not have that row,
+// row i stays as it was if `keep` is true, and is filled with zeros otherwise. So a table of
+// several shards takes one call for each shard, all but the first with `keep`.
 struct TableCall {
   PackSpec spec = {};
   Place codes = {}, scales = {};  // of the shard; 64-byte aligned
@@ -90,13 +91,13 @@ struct TableCall {
   FloatRows out = {};
 };
 
-// The places of experts [expert0, expert0 + experts), from a GroupCall. A call with PlacedRows
-// works on as many of its first rows as these experts have places (ExpertGemmCall), and leaves its
-// other rows as they were.
+// Where the places of experts [expert0, expert0 + experts) begin, as a GroupCall wrote it. A call
+// with PlacedRows works on its first rows, as many as these experts have places (ExpertGemmCall).
+// It leaves its other rows as they were.
 struct PlacedRows {
   Place first = {};  // or none: the call works on all rows
   uint32_t expert0 = 0, experts = 0;
-  uint32_t likely_rows = 0;  // of an expert; changes the cost alone
+  uint32_t likely_rows = 0;  // of an expert; only predictions of time use it
 
   explicit operator bool() const { return static_cast<bool>(first); }
 };
@@ -110,7 +111,7 @@ struct QuantizeCall {
   PlacedRows placed = {};
 };
 
-// Computes out[row][16 * (panel - panel0) + lane] for rows [0, m) (kernels/gemm/gemm.h).
+// Computes out[row][16 * (panel - panel0) + lane] for rows [0, m), as kernels/gemm/gemm.h says.
 struct GemmCall {
   PackSpec spec = {};
   Place codes = {}, scales = {};  // of the shard; 64-byte aligned
@@ -152,7 +153,7 @@ struct RopeCall {
   RopeLayout layout = RopeLayout::kHalf;
 };
 
-// Attention over keys and values of the step alone, in f32 (kernels/attention/attention.h). A row
+// Attention in f32 where the step has all keys and values (kernels/attention/attention.h). A row
 // sees the positions [first, last] of its text; `position` is its own. Position 0 of the text is
 // row `text` of k and v. Query head h reads key head h / group.
 struct AttendCall {
@@ -171,8 +172,8 @@ struct AttendRow {
 };
 
 // Pages of one layer's keys and values in the layout of kernels/attention/attention.h. Page i
-// begins i * stride bytes after `at`. It has `heads` heads one after another, each with its half of
-// keys and its half of values.
+// begins i * stride bytes after `at`. A page has `heads` heads, one after another; each has a half
+// of keys and a half of values.
 struct KvPages {
   Place at = {};        // 64-byte aligned
   uint64_t stride = 0;  // bytes, a multiple of 64
@@ -201,14 +202,15 @@ struct PagedAttendCall {
   FloatRows q = {};    // heads side by side, without padding
   Place rows_of = {};  // [rows]: PagedRow
   uint32_t rows = 0;
-  uint32_t positions = 0;  // no row sees more
-  uint64_t seen = 0;       // positions of all rows together; changes the cost alone
+  uint32_t positions = 0;  // the most positions that a row sees
+  uint64_t seen = 0;       // positions of all rows together; only predictions of time use it
   uint32_t heads = 0, group = 1, kv_head0 = 0;
   float scale = 1;
   KvPages pages = {};
   FloatRows out = {};
 };
-// Page numbers are taken modulo 2^32. A page that no row sees need not exist.
+// A page number is taken modulo 2^32, so first_page may be below 0. A page that no row sees need
+// not exist.
 struct PagedRow {
   uint32_t first_page, first, last, zero;
 };
@@ -236,15 +238,16 @@ struct LatentStoreCall {
 };
 
 // attend_latent of kernels/attention/latent.h over the first copy of the pages. Rows see positions
-// as in a PagedAttendCall, always from the first one on. A head's query has kv_lora_rank floats in
-// `q`, for the latents, and the rest of pages.length in `q_rope`, for the rotated parts.
+// as in a PagedAttendCall, but always from position 0 on. A head's query has two parts:
+// kv_lora_rank floats in `q`, for the latents, and the rest of pages.length floats in `q_rope`, for
+// the rotated parts.
 struct LatentAttendCall {
   FloatRows q = {}, q_rope = {};
   uint32_t q_head = 0, rope_head = 0;  // floats from head to head
   Place rows_of = {};                  // [rows]: PagedRow
   uint32_t rows = 0;
-  uint32_t positions = 0;  // no row sees more
-  uint64_t seen = 0;       // positions of all rows together; changes the cost alone
+  uint32_t positions = 0;  // the most positions that a row sees
+  uint64_t seen = 0;       // positions of all rows together; only predictions of time use it
   uint32_t heads = 0;
   uint32_t kv_lora_rank = 0;
   float scale = 1;
@@ -255,16 +258,16 @@ struct LatentAttendCall {
 };
 
 // expand_latent of kernels/attention/latent.h: makes keys and values of some heads at the first
-// positions of pages. They go into pages of keys and values in f32, which a PagedAttendCall reads:
-// attend_expanded has the arithmetic of attend_f32. Other positions of these pages stay as they
-// were.
+// `positions` positions of pages of latents. It writes them to pages of keys and values in f32. A
+// PagedAttendCall then reads these, since attend_expanded has the arithmetic of attend_f32. Later
+// positions of these pages stay as they were.
 struct LatentExpandCall {
   LatentPages from = {};
   uint32_t positions = 0;  // `from` and `to` have pages for all of them
   uint32_t kv_lora_rank = 0;
-  // The matrices of the heads. Row kv_lora_rank * h + i of `key` is the part of head h's key,
-  // without its rotated elements, that latent element i gives. Row value_length * h + e of `value`
-  // gives element e of head h's value.
+  // The matrices of the heads. Row kv_lora_rank * h + i of `key` says how latent element i adds to
+  // head h's key, without the key's rotated elements. Row value_length * h + e of `value` gives
+  // element e of head h's value.
   FloatRows key = {}, value = {};
   KvPages to = {};  // has the lengths and the number of the heads
 
@@ -281,8 +284,9 @@ struct RouteCall {
   Place weights = {};  // [rows][rule.used]
 };
 
-// group_by_expert of kernels/routing/routing.h: gives the place of every choice, the row of every
-// place, and the first place of every expert. The choices of a row are all different.
+// group_by_expert of kernels/routing/routing.h. It sorts the choices of all rows by expert, and
+// writes the place of every choice, the row of every place, and the first place of every expert.
+// The choices of a row are all different.
 struct GroupCall {
   Place chosen = {};  // [rows][used]: uint32_t below `experts`
   uint32_t rows = 0, used = 0, experts = 0;
@@ -293,10 +297,10 @@ struct GroupCall {
   uint64_t choices() const { return uint64_t{rows} * used; }
 };
 
-// Products of experts [expert0, expert0 + experts) with their rows, as a GroupCall placed them:
-// expert e has places [first[e], first[e + 1]). Here places are counted from place first[expert0],
-// which is 0. Place i is multiplied with row i of `a`, or, where `row` is given, with row
-// row[first[expert0] + i] of `a`. The result is row i of `out`.
+// Multiplies the rows of experts [expert0, expert0 + experts) by the experts' matrices. A GroupCall
+// placed the rows: expert e has places [first[e], first[e + 1]). Here places are counted from
+// first[expert0], which counts as place 0. Without `row`, place i takes row i of `a`; with `row`,
+// it takes row row[first[expert0] + i] of `a`. The result is row i of `out`.
 struct ExpertGemmCall {
   PackSpec spec = {};                            // the same for each expert
   Place codes = {}, scales = {};                 // of expert0; 64-byte aligned
@@ -306,7 +310,7 @@ struct ExpertGemmCall {
   Place first = {};
   Place row = {};  // or none
   ActRows a = {};
-  uint32_t likely_rows = 1;  // of an expert; changes the cost alone
+  uint32_t likely_rows = 1;  // of an expert; only predictions and sizes of dispatches use it
   uint32_t room = 0;         // rows of `out`, at least the number of places
   FloatRows out = {};        // [room][16 * panels]
 
@@ -314,9 +318,9 @@ struct ExpertGemmCall {
   GemmCall product(uint32_t i) const;
 };
 
-// Adds the results of experts [expert0, expert0 + experts) onto the rows' sums, as weighted_sum of
-// kernels/sum/sum.h adds one more term. Experts are taken in ascending order, and x[i] belongs to
-// place i of an ExpertGemmCall. A row that chose none of them keeps its sum.
+// Adds the results of experts [expert0, expert0 + experts) to the rows' sums, each as one more term
+// of weighted_sum of kernels/sum/sum.h. Experts are taken in ascending order, and x[i] belongs to
+// place i of an ExpertGemmCall. A row that chose none of these experts keeps its sum.
 struct ExpertAddCall {
   FloatRows x = {};                                         // [room][n]
   uint32_t room = 0;                                        // at least the number of places
@@ -325,7 +329,8 @@ struct ExpertAddCall {
   uint32_t expert0 = 0, experts = 1;
   uint32_t likely_rows = 1;  // as in ExpertGemmCall
   uint32_t n = 0;
-  // Whether the sums begin here, with -0. Adding to -0 gives the added number unchanged.
+  // Whether this call begins the sums: they count as -0 before it. Adding to -0 gives the added
+  // number unchanged.
   bool begins = false;
   FloatRows out = {};  // [rows][n]
 };
@@ -336,8 +341,8 @@ using KernelCall =
                  LatentAttendCall, LatentExpandCall, RouteCall, GroupCall, ExpertGemmCall,
                  ExpertAddCall>;
 
-// Returns "gemm q4_k", "layer norm", ...: the contract, and the variants that have a shader of
-// their own.
+// Returns the contract's name, such as "gemm q4_k" or "layer norm". Variants with shaders of their
+// own have different names.
 std::string contract_name(const KernelCall& call);
 
 // Calls `visit` with every place of the call, empty ones included.
@@ -378,7 +383,7 @@ void for_each_place(KernelCall* call, const Visit& visit) {
 }
 
 // Returns all that the call reads and writes, with the padding that it writes. The numbers of the
-// KV pages lie in the accelerator's memory, so all pages count as read, or as written.
+// KV pages that it uses lie in the accelerator's memory. So all pages count as read, or as written.
 std::vector<Access> accesses_of(const KernelCall& call);
 
 // Throws Error (kRequest) where the arguments contradict each other or the contract.

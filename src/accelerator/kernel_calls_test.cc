@@ -97,7 +97,7 @@ AttendCall good_attend() {
           .slopes = {kB, 12544},
           .out = {{kB, 16384}, 32}};
 }
-// Returns pages of three heads of 4096 bytes, with 64 more bytes each.
+// Returns pages of three heads of 4096 bytes each. Each page has a gap of 64 bytes at its end.
 KvPages good_pages() {
   return {.at = {kB, 0},
           .stride = 3 * 4096 + 64,
@@ -150,7 +150,7 @@ TEST(KernelCalls, AccessRowsAsTheyLie) {
                                  {{kB, 8192}, 132},
                                  {{kB, 8448}, 132},
                                  {{kB, 4096}, 132, 144, 3, true}}));
-  // All rows of b are the same row.
+  // All rows of b are the same row, so b is one access of one row.
   EXPECT_EQ(accesses_of(KernelCall(good_add())),
             (std::vector<Access>{
                 {{kB, 0}, 132, 160, 3}, {{kB, 4096}, 132}, {{kB, 0}, 132, 160, 3, true}}));
@@ -167,7 +167,8 @@ TEST(KernelCalls, AccessMomentsOfHeads) {
                                  {{kB, 0}, 72, 160, 3, true}}));
 }
 
-// The call reads all of the shard. Where rows may stay as they were, it reads these rows too.
+// The call reads all of the shard. With `keep` it may leave rows of `out` as they were, so these
+// count as read too.
 TEST(KernelCalls, AccessATable) {
   TableCall call = good_table();
   const Access out = {{kB, 3 << 20}, 2048, 2080, 3};

@@ -13,10 +13,10 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kRowFloats = 2048, kHeadFloats = 128;
-// The query heads of one key head, like those of a pass's calls.
+// How many query heads share a key head, as in the calls of a pass.
 constexpr uint32_t kQueryHeads = 8;
-// The lengths in released models with latents: of the part of a position that RoPE rotates, and of
-// a head's values and its keys without that part. Then the heads in a call of a pass.
+// Lengths in released models with latents: the part of a position that RoPE rotates, and a head's
+// values and its keys without that part. kLatentHeads is how many heads a call of a pass takes.
 constexpr uint32_t kRopeLength = 64, kLatentHeadFloats = 128, kLatentHeads = 4;
 constexpr uint32_t kLatentFloats = 512 + kRopeLength;
 

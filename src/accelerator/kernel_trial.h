@@ -1,4 +1,4 @@
-// A call of a contract that is not a product, with memory to work on, for timing it. Its values are
+// A call to be timed, of a contract that is not a product, with memory to work on. Its values are
 // harmless constants, since the time of such a call does not depend on them.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace hearth {
 
-// A kind of calls to be timed. `length`: floats of a row; for attention, of a head; for latents, of
-// a position.
+// A contract to be timed, with the length of its rows in floats. For attention it is the length of
+// a head, and for latents that of a position.
 struct TrialKind {
   std::string contract;
   uint32_t length = 0;
-  bool attends = false;  // whether its work grows with the square of its rows
+  bool attends = false;  // whether work grows with the square of the rows
 };
 std::vector<TrialKind> trial_kinds();
 

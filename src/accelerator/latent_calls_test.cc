@@ -1,5 +1,5 @@
-// Tests calls over latents: their accesses, the refusals of check_call(), and the virtual
-// accelerator with rows that see positions which do not exist.
+// Tests calls over latents: which bytes they access, which of them check_call() refuses, and that
+// the virtual accelerator refuses rows that see positions which do not exist.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -68,7 +68,7 @@ TEST(LatentCalls, AreNamedByContract) {
   EXPECT_EQ(contract_name(latent_expand()), "expand latents f16");
 }
 
-// Every copy is written, and the first one read.
+// A store writes every copy of a page; attention reads only the first copy.
 TEST(LatentCalls, AccessPagesAndRowsAsTheyLie) {
   EXPECT_EQ(accesses_of(KernelCall(latent_store())),
             (std::vector<Access>{{{kLatents, 65536}, 96, 120, 5},

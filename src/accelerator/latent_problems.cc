@@ -24,7 +24,7 @@ struct LatentStoreSize {
   uint32_t rows, copies, length;
 };
 
-// Notes the scales of blocks, which may be NaN.
+// Tells `memory` where the scales of blocks lie, since a scale may be any NaN.
 void note_latent_scales(const LatentPages& pages, ProblemMemory& memory) {
   for (uint32_t copy = 0; copy < pages.copies; ++copy) {
     memory.note_scales(pages.at + copy * pages.copy_bytes(), pages.length, pages.stride,
@@ -49,7 +49,7 @@ Contract latent_store_contract(KvType type, bool brief) {
     sizes.push_back({1, 1, 1});
     sizes.push_back({9, 2, 576});
     sizes.push_back({192, 1, 640});
-    sizes.push_back({70000, 1, 3});  // more than a dispatch takes
+    sizes.push_back({70000, 1, 3});  // more rows than one dispatch takes
   }
   return contract_over(fmt::format("latent store {}", kv_type_name(type)), kPagesValues, sizes,
                        [=](ProblemMemory& memory, const LatentStoreSize& size) {
@@ -60,8 +60,8 @@ Contract latent_store_contract(KvType type, bool brief) {
                        });
 }
 
-// Returns bytes of pages. The reference kernels have stored their first positions in the first
-// copy; all other bytes are NaN. `lengths`: positions of texts, whose pages follow each other.
+// Returns the bytes of pages for texts of these lengths, one text after the other. The reference
+// kernels stored the texts' positions in the first copy. All other bytes are NaN.
 std::vector<std::byte> stored_latents(ProblemMemory& memory, const LatentPages& pages,
                                       std::span<const uint32_t> lengths) {
   std::vector<std::byte> bytes(pages.count * pages.stride, std::byte{0xff});
@@ -84,7 +84,7 @@ std::vector<std::byte> stored_latents(ProblemMemory& memory, const LatentPages& 
   return bytes;
 }
 
-// Rows at positions [from, to) of a text.
+// The rows at positions [from, to) of a text.
 struct LatentText {
   uint32_t from, to;
 };
@@ -122,8 +122,8 @@ LatentAttendCall latent_attend_problem(ProblemMemory& memory, KvType type,
 }
 
 Contract latent_attend_contract(KvType type, bool brief) {
-  // Texts within a page and over two pages; a length that fills no block; a text over several
-  // spans.
+  // Texts within one page and over several; lengths that are no multiple of a block; a text of
+  // several spans.
   std::vector<LatentAttendSize> sizes = {{{{0, 5}, {62, 66}}, 4, 32, 16},
                                          {{{148, 150}, {3, 4}}, 1, 33, 6},
                                          {{{1030, 1032}}, 2, 16, 4}};

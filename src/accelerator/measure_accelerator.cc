@@ -25,17 +25,17 @@ constexpr uint32_t kMaxCommands = 512;
 constexpr size_t kMinRepetitions = 3, kMaxRepetitions = 9, kMaxSubmissions = 101;
 constexpr uint64_t kMinPiece = 4096, kFirstPiece = uint64_t{1} << 20;
 constexpr uint32_t kFirstSide = 256;
-// The most rows with which a slow product is still measured. With more rows its time is
-// proportional to them.
+// The most rows with which a slow product is still measured. The time of more rows is predicted in
+// proportion to them.
 constexpr uint32_t kFewRows = 128;
-// One buffer, or all copies of a matrix together, takes at most one part in kPartOfMemory of the
+// No buffer, and no set of copies of one matrix, takes more than one part in kPartOfMemory of the
 // memory.
 constexpr uint64_t kPartOfMemory = 8;
 constexpr uint64_t kCopiesInPieces = 4;
 
 constexpr uint32_t kMaxTrialRows = 1024;
-// The number of other measurements: writes, reads, copies to and from imported memory and within
-// the accelerator's own, submissions, commands.
+// How many other measurements share the time: writes, reads, copies to and from imported memory and
+// within the accelerator's own, submissions, commands.
 constexpr uint32_t kOtherParts = 7;
 
 struct FreeAligned {
@@ -51,7 +51,7 @@ Spread whole_spread(std::vector<double> values) {
 
 Spread rates_of(const std::vector<double>& seconds, double amount) {
   std::vector<double> rates;
-  // A clock may show 0 seconds for very short work.
+  // A clock may show 0 seconds for very short work, so each time counts as at least 1 ns.
   for (const double one : seconds) rates.push_back(amount / std::max(one, 1e-9));
   return whole_spread(std::move(rates));
 }
@@ -119,8 +119,8 @@ class Measurement {
         trials_(wanted_trials(options)),
         parts_(static_cast<uint32_t>(kOtherParts + options.kinds.size() * options.rows.size() +
                                      trials_.size())),
-        // Half of a part's time is for tries that find how much work to measure, half for the
-        // repetitions that count.
+        // Half of a measurement's time is for first tries, which find how much work to measure. The
+        // other half is for the repetitions that count.
         share_(options.seconds / (2 * parts_)),
         piece_(largest_piece()),
         gate_(accelerator.make_timeline()),
@@ -175,7 +175,7 @@ class Measurement {
     return piece;
   }
 
-  // Returns the queue for the link: one that only copies, where there is one.
+  // Returns the queue for copies over the link: one that only copies, if the accelerator has one.
   uint32_t link_queue() const {
     const std::vector<QueueFacts>& queues = accelerator_.facts().queues;
     for (uint32_t i = 0; i < queues.size(); ++i) {
@@ -184,8 +184,8 @@ class Measurement {
     return 0;
   }
 
-  // Returns the seconds of the list, which uses one queue, from its signal until the host knows of
-  // its end.
+  // Signals the list, which uses one queue, to begin. Returns the seconds until the host knows that
+  // it has ended.
   double seconds_of(CommandList list) {
     const Moment gate{gate_, ++gate_value_}, end{ended_, ++end_value_};
     list.commands.front().waits = {gate};
@@ -197,7 +197,8 @@ class Measurement {
     return steady_seconds() - begin;
   }
 
-  // Returns the seconds of several repetitions, after one that does not count.
+  // Calls `once` several times, after a first call that does not count. Returns the seconds of the
+  // calls.
   template <typename Once>
   std::vector<double> repeated(const Once& once, size_t most = kMaxRepetitions) {
     once();
@@ -210,20 +211,22 @@ class Measurement {
     return seconds;
   }
 
-  // Doubles `size` as long as the repetitions of the next size fit the share. The next size takes
-  // `factor` times as long.
+  // Returns `size`, doubled as long as the next size's repetitions fit the time of one measurement.
+  // The next size takes `factor` times as long as the size before it.
   template <typename Seconds>
   uint64_t grown(uint64_t size, uint64_t most, double factor, const Seconds& seconds) {
     while (2 * size <= most && factor * kMinRepetitions * seconds(size) < share_) size *= 2;
     return size;
   }
 
-  // Returns how many commands last as long as a list should. list(n) makes a list of n commands.
+  // Returns how many commands a list needs to last about kListSeconds. list(n) makes a list of n
+  // commands.
   template <typename List>
   uint32_t commands_for(const List& list) {
     const double wanted = std::min(kListSeconds, share_ / kMinRepetitions);
     uint32_t commands = 1;
-    // The first figure is mostly the cost of a submission where a command is short.
+    // Where a command is short, the first try mostly measures the submission. So a second try has
+    // more commands.
     for (int tries = 0; tries < 2; ++tries) {
       const double each = std::max(seconds_of(list(commands)), 1e-9) / commands;
       commands = static_cast<uint32_t>(std::clamp<double>(wanted / each, 1, kMaxCommands));
@@ -263,7 +266,8 @@ class Measurement {
     return {std::vector<Command>(count, copy)};
   }
 
-  // Measures copies. `moved`: how many times a copy's bytes count.
+  // Measures copies between the places. Each byte counts `moved` times: twice where both places are
+  // in the accelerator's memory.
   TransferRate copy_rate(uint32_t queue, Place from, Place to, uint32_t moved) {
     const uint64_t bytes = grown(std::min(kFirstPiece, piece_), piece_, 2, [&](uint64_t size) {
       seconds_of(copies(queue, from, to, size, 1));
@@ -294,8 +298,8 @@ class Measurement {
     try {
       host = accelerator_.import({memory.get(), bytes});
     } catch (const Error& error) {
-      // A driver may refuse to import some kinds of memory. A lost accelerator throws again at its
-      // next use.
+      // A driver may refuse to import this memory, which is no failure. If the accelerator is lost
+      // instead, its next use throws again.
       rates->import_refused = error.what();
       done_ += 2;
       return;
@@ -337,7 +341,8 @@ class Measurement {
     return static_cast<uint32_t>(std::clamp<uint64_t>(copies, 1, commands));
   }
 
-  // Whether the smallest product with `rows` rows ends soon, judged by its time with fewer rows.
+  // Whether the smallest product with `rows` rows is likely to end within the time of one
+  // measurement, judged by `fewer`.
   bool is_quick(const ProductRate& fewer, uint32_t rows) const {
     const double amount = static_cast<double>(rows) * kFirstSide * kFirstSide;
     return fewer.refused.empty() && amount / fewer.per_second.median < share_;

@@ -22,7 +22,7 @@ bool is_spread(const Spread& spread) {
          spread.least <= spread.median && spread.median <= spread.most;
 }
 
-// A list with a missing order throws in the virtual accelerator.
+// The virtual accelerator throws if a measured list lacks an order.
 TEST(MeasureAccelerator, FindsAllRates) {
   VirtualAccelerator accelerator(VirtualOptions{.queues = 2});
   MeasureOptions options = kLittle;

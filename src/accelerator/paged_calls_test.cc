@@ -1,5 +1,5 @@
-// Compares keys and values in pages, on the virtual accelerator and all others of this machine,
-// with the fastest kernels of the cores.
+// Compares attention over keys and values in pages with the fastest kernels of the cores. It runs
+// on the virtual accelerator and on all others of this machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ std::vector<float> normal_floats(size_t count, uint32_t seed) {
   return x;
 }
 
-// A text's queries, keys and values, [tokens][heads][length]; keys and values have one more token.
+// A text's queries, keys and values, [tokens][heads][length]. There are keys and values for one
+// more token.
 struct PagedInputs {
   std::vector<float> q = normal_floats(size_t{kTokens} * kHeads * kKey, 1);
   std::vector<float> k = normal_floats(size_t{kTokens + 1} * kKvHeads * kKey, 2);
@@ -42,7 +43,8 @@ uint32_t first_seen(uint32_t token, uint32_t window) {
   return window == 0 || token < window ? 0 : token - window + 1;
 }
 
-// Computes all queries on the cores. A call has the heads of a group and some tokens.
+// Computes the attention of all queries on the cores. A call takes the heads of a group and some
+// tokens.
 std::vector<float> by_cores(const PagedInputs& in, KvType type, uint32_t window) {
   const Kernels& kernels = kernels_for(best_isa(detect_cpu_features()));
   const auto kind = static_cast<size_t>(type);
@@ -86,7 +88,8 @@ std::vector<float> by_cores(const PagedInputs& in, KvType type, uint32_t window)
   return out;
 }
 
-// The text in an accelerator's pages, which hold bytes of 0xff before anything is stored.
+// The text's keys and values in pages of an accelerator. The pages hold bytes of 0xff before
+// anything is stored.
 class PagedText {
  public:
   PagedText(Accelerator& accelerator, const PagedInputs& in, KvType type)
@@ -105,7 +108,7 @@ class PagedText {
     v_ = upload(std::span<const float>(in.v));
     std::vector<uint32_t> slots;
     for (uint32_t i = 0; i < kTokens; ++i) slots.push_back(kFirstPage * kPagePositions + i);
-    // The token after the last has a page that does not exist.
+    // The slot of the token after the last is on a page that does not exist.
     slots.push_back(kCount * kPagePositions);
     slots_ = upload(std::span<const uint32_t>(slots));
     out_ = accelerator.allocate(in.q.size() / kKey * kValue * sizeof(float));
@@ -121,8 +124,9 @@ class PagedText {
   }
   void store(uint32_t begin, uint32_t end) { run({store_call(begin, end)}); }
 
-  // Returns the results of these tokens after the calls `before`. `positions`: the call's bound on
-  // the positions that a row sees, raised to the number that the rows do see.
+  // Runs the calls `before`, then attention for these tokens, and returns its results. The call
+  // says that no row sees more than `positions` positions, or as many as the rows really see if
+  // that is more.
   std::vector<float> attend(const std::vector<uint32_t>& tokens, uint32_t window,
                             uint32_t positions = 0, std::vector<KernelCall> before = {}) {
     std::vector<float> all;
@@ -202,8 +206,8 @@ std::vector<uint32_t> tokens_of(uint32_t begin, uint32_t end) {
   return tokens;
 }
 
-// Computes a prompt in chunks, like a server. A chunk sees the positions that earlier calls stored,
-// and no later ones.
+// Computes a prompt in chunks, like a server. A chunk sees its own positions and those that earlier
+// calls stored.
 TEST(PagedCalls, ChunksOfATextGiveTheBitsOfTheCores) {
   const PagedInputs in;
   for_accelerators([&](Accelerator& accelerator) {
@@ -241,7 +245,7 @@ TEST(PagedCalls, ARowAloneHasTheBitsItHasAmongOthers) {
                                      expected.begin() + (token + 1) * kResults);
         EXPECT_EQ(text.attend({token}, kWindow), own) << kv_type_name(kv_type) << " " << token;
       }
-      // The rows between these two see only themselves here.
+      // The call also has rows for the tokens between these two. They see only themselves.
       std::vector<float> two(expected.begin() + 90 * kResults, expected.begin() + 91 * kResults);
       two.insert(two.end(), expected.begin() + 100 * kResults, expected.begin() + 101 * kResults);
       EXPECT_EQ(text.attend({90, 100}, kWindow), two) << kv_type_name(kv_type);
@@ -249,7 +253,7 @@ TEST(PagedCalls, ARowAloneHasTheBitsItHasAmongOthers) {
   });
 }
 
-// Rows that may see many positions are divided into many dispatches.
+// A call whose rows may see many positions is divided into many dispatches.
 TEST(PagedCalls, CutCallsGiveTheSameBits) {
   const PagedInputs in;
   const std::vector<float> expected = by_cores(in, KvType::kF16, 0);

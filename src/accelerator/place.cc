@@ -7,7 +7,7 @@ namespace {
 
 bool empty(const Access& a) { return a.bytes == 0 || a.rows == 0 || !a.at; }
 
-// The rows of an access as signed numbers; one row where there are no gaps between them.
+// An access whose numbers are signed. Rows without gaps between them are one long row here.
 struct Runs {
   explicit Runs(const Access& a)
       : begin(static_cast<int64_t>(a.at.offset)),
@@ -28,7 +28,7 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return a % b != 0 && a < 0 ? quotient - 1 : quotient;
 }
 
-// Whether one of the runs has a byte of [begin, begin + bytes).
+// Whether some run has a byte of [begin, begin + bytes).
 bool reaches(const Runs& runs, int64_t begin, int64_t bytes) {
   int64_t row = 0;  // the first row that ends after `begin`
   if (runs.rows > 1) {
@@ -39,8 +39,8 @@ bool reaches(const Runs& runs, int64_t begin, int64_t bytes) {
   return at < begin + bytes && begin < at + runs.bytes;
 }
 
-// Whether two runs with one stride overlap. Whether row i of one meets row j of the other depends
-// on i - j alone.
+// Whether two accesses with the same stride overlap. Then i - j alone decides whether row i of one
+// meets row j of the other.
 bool alike_overlap(const Runs& a, const Runs& b) {
   const int64_t apart = b.begin - a.begin;
   const int64_t least = floor_divide(apart - a.bytes, a.stride) + 1;

@@ -8,8 +8,8 @@ namespace hearth {
 
 using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = UINT32_MAX;
-// Every buffer is shorter than this. So sums and products of offsets and strides below it do not
-// overflow.
+// Every buffer is shorter than this, so sums and products of its offsets and strides do not
+// overflow 64 bits.
 inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 48;
 
 struct Place {

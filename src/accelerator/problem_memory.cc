@@ -46,14 +46,15 @@ float hostile_value(std::mt19937& random) {
   if (draw == 2) return std::numeric_limits<float>::quiet_NaN();
   return draw < 60 ? kValues[draw % kValues.size()] : plain_value(random);
 }
-// Returns a value. Half of the values are about as small as the smallest of binary16.
+// Returns a random value. Half of the values are about as small as the smallest numbers of
+// binary16.
 float small_value(std::mt19937& random) {
   const int exponent = std::uniform_int_distribution(-30, -12)(random);
   return random() % 2 == 0 ? plain_value(random) : std::ldexp(plain_value(random), exponent);
 }
 
-// Replaces every NaN among the numbers of `all` by `nan`, so that those with other bits compare
-// equal; numbers have the size of Bits.
+// Replaces every NaN among the numbers at `all` by `nan`, so that NaNs with different bits compare
+// equal. A number has the size of Bits.
 template <typename Bits, typename IsNan>
 void settle(const std::vector<Access>& all, Bits nan, const IsNan& is_nan,
             std::span<std::byte> memory) {
@@ -156,7 +157,7 @@ void ProblemMemory::note_floats(const FloatRows& out, uint32_t count, uint32_t n
 }
 
 CallProblem ProblemMemory::finish(KernelCall call, std::string sizes) {
-  add(kAlign);  // so that a write behind the last one is seen
+  add(kAlign);  // shows a write behind the last place
   sizes += std::string(", ") + name_of(values_);
   return {std::move(call), std::move(sizes), std::move(memory_), std::move(floats_),
           std::move(halves_)};

@@ -1,5 +1,5 @@
-// Makes the memory of made-up calls (accelerator/call_problems.h): values of several kinds, in one
-// buffer.
+// Makes the memory of made-up calls (accelerator/call_problems.h): one buffer with values of
+// several kinds.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class ProblemMemory {
   ProblemMemory(BufferId buffer, std::mt19937& random, ProblemValues values)
       : buffer_(buffer), random_(random), values_(values) {}
 
-  Place add(uint64_t bytes);  // filled with a pattern
+  Place add(uint64_t bytes);  // filled with a fixed pattern
   Place add(std::span<const std::byte> bytes);
   std::vector<float> draw(uint64_t count);
   Place values(uint64_t count) { return add(std::as_bytes(std::span<const float>(draw(count)))); }
@@ -31,12 +31,12 @@ class ProblemMemory {
   FloatRows moments(uint32_t count, uint32_t heads);
   FloatRows rows(uint32_t count, uint64_t stride) { return {values(count * stride), stride}; }
   FloatRows results(uint32_t count, uint64_t stride, uint32_t n);
-  // Adds the slots of `rows` rows and returns their place. Each row has another position of `pages`
-  // pages.
+  // Adds the slots of `rows` rows and returns their place. Each row gets a different slot of
+  // `pages` pages.
   Place slots(uint32_t rows, uint32_t pages);
   void note_floats(const FloatRows& out, uint32_t count, uint32_t n);
-  // Notes the scales of blocks as binary16 numbers. In each page the scales follow the codes, for
-  // keys or values of `length` elements.
+  // Tells where the scales of blocks lie in pages, as binary16 numbers. In each page the scales
+  // follow the codes of keys or values of `length` elements.
   void note_scales(const Place& codes, uint32_t length, uint64_t stride, uint32_t pages);
   CallProblem finish(KernelCall call, std::string sizes);
 
@@ -53,12 +53,12 @@ class ProblemMemory {
   std::vector<Access> floats_, halves_;
 };
 
-// The values of calls that touch pages of a cache.
+// The kinds of values for calls that work on pages.
 inline constexpr ProblemValues kPagesValues[] = {ProblemValues::kPlain, ProblemValues::kSmall,
                                                  ProblemValues::kHostile};
 
-// Returns a contract with a problem for each kind of values and each size; `make` makes a
-// CallProblem of a memory and a size.
+// Returns a contract with a problem for each kind of values and each size. `make` makes the problem
+// from a memory and a size.
 template <typename Size, typename Make>
 Contract contract_over(std::string name, const auto& values, const std::vector<Size>& sizes,
                        const Make& make) {

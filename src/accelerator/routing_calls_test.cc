@@ -1,5 +1,5 @@
-// Tests calls that route rows to experts: their accesses, the refusals of check_call(), and the
-// virtual accelerator with invalid choices.
+// Tests calls that route rows to experts: which bytes they access, which of them check_call()
+// refuses, and that the virtual accelerator refuses invalid choices.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -92,7 +92,8 @@ TEST(RoutingCalls, AccessRowsAsTheyLie) {
                                  {.at = {kRouting, 192}, .bytes = 20, .writes = true}}));
 }
 
-// A call reads the first places of its own experts, and counts as writing to all its room.
+// A call reads where the places of its own experts begin. It counts as writing all rows of `out`
+// that there is room for.
 TEST(RoutingCalls, ExpertsAccessTheirMatricesAndAllTheRoom) {
   std::vector<Access> gemm = accesses_of(KernelCall(good_expert_gemm()));
   EXPECT_EQ(gemm[0], (Access{{kRouting, 0}, 1024, 1088, 3}));

@@ -23,8 +23,8 @@ struct RoutingSize {
 std::vector<RoutingSize> routing_sizes(bool brief) {
   std::vector<RoutingSize> sizes = {{3, 7, 2}, {5, 64, 8, 8, 3}};
   if (brief) return sizes;
-  // Routing with one expert, with all experts chosen, with groups of one, and with the largest
-  // numbers.
+  // Routing to the only expert, to all experts, with groups of one expert each, and with the
+  // largest numbers.
   for (const RoutingSize& size : std::initializer_list<RoutingSize>{
            {1, 1, 1}, {2, 5, 5}, {17, 12, 3, 12, 4}, {9, 256, 8, 8, 4}, {3, 1024, 64, 16, 2}}) {
     sizes.push_back(size);
@@ -32,7 +32,7 @@ std::vector<RoutingSize> routing_sizes(bool brief) {
   return sizes;
 }
 
-// Every second problem has few different values, so that many experts have equal scores.
+// With `tied`, the logits have few different values, so that many experts have equal scores.
 CallProblem route_problem(BufferId buffer, std::mt19937& random, const RoutingSize& size,
                           Gating gating, ProblemValues values, bool tied) {
   ProblemMemory memory(buffer, random, values);
@@ -74,7 +74,7 @@ Contract route_contract(const char* name, Gating gating, bool brief) {
   return contract;
 }
 
-// Rows choose among all experts, or, with `skewed`, all of them choose the first ones.
+// Each row chooses among all experts. With `skewed`, all rows choose the first experts instead.
 CallProblem group_problem(BufferId buffer, std::mt19937& random, const RoutingSize& size,
                           bool skewed) {
   ProblemMemory memory(buffer, random, ProblemValues::kPlain);
@@ -98,7 +98,7 @@ CallProblem group_problem(BufferId buffer, std::mt19937& random, const RoutingSi
 Contract group_contract(bool brief) {
   Contract contract{"group by expert", {}};
   std::vector<RoutingSize> sizes = routing_sizes(brief);
-  // Sizes with more choices than a workgroup has invocations, and with many times as many.
+  // Sizes with more choices than a workgroup has invocations, up to many times as many.
   sizes.push_back({100, 9, 3});
   if (!brief) sizes.push_back({3000, 128, 8});
   for (const RoutingSize& size : sizes) {
@@ -119,7 +119,8 @@ struct Placed {
   size_t count() const { return size_t{choices.rows} * choices.used; }
 };
 
-// Chooses experts at random. No row chooses `without`, unless there is no other expert.
+// Chooses experts at random for each row. No row chooses expert `without`, unless it is the only
+// one.
 Placed place_rows(const RoutingSize& size, uint32_t without, std::mt19937& random) {
   Placed placed;
   const RouterRule rule = {.experts = size.experts, .used = size.used};
@@ -191,7 +192,8 @@ CallProblem expert_gemm_problem(BufferId buffer, std::mt19937& random, PackKind 
 }
 
 Contract expert_gemm_contract(PackKind kind, bool brief) {
-  // Three experts, of which one has no rows; one expert of all rows; many rows of few experts.
+  // Three experts, one of them without rows; one expert that has all rows; many rows for few
+  // experts.
   std::vector<ExpertGemmSize> sizes = {{{23, 5, 2}, 2, 9, 1, 3, true}};
   if (!brief) {
     sizes.push_back({{40, 4, 3}, 5, 3, 0, 4, false});
@@ -262,7 +264,8 @@ void add_routing_contracts(bool brief, std::vector<Contract>* all) {
   all->push_back(route_contract("route softmax of chosen", Gating::kSoftmaxOfChosen, brief));
   all->push_back(group_contract(brief));
   all->push_back(expert_add_contract(brief));
-  // The shader is the same as for other products, which are checked in all kinds.
+  // The shader is the same as for products without experts, which are checked in all kinds. So a
+  // few kinds are enough here.
   constexpr PackKind kFewKinds[] = {PackKind::kF32, PackKind::kBF16, PackKind::kQ8_0,
                                     PackKind::kQ4_K, PackKind::kFP8R};
   for (size_t i = 0; i < kPackKinds; ++i) {

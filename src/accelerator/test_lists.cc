@@ -47,7 +47,7 @@ class ListMaker {
   ActRows activations(uint32_t rows, uint32_t k) {
     return {scratch(act_bytes(ActFormat::kQ8, rows, k)), ActFormat::kQ8, rows, k};
   }
-  // Returns a product with a matrix [n, a.k] of its own.
+  // Returns a product of `a` with a new matrix [n, a.k].
   GemmCall gemm(const ActRows& a, uint32_t n, const FloatRows& out) {
     GemmCall call = {.spec = {PackKind::kQ8_0, n, a.k, 0}};
     call.codes = codes(call.spec.codes_bytes());
@@ -85,7 +85,7 @@ class ListMaker {
   std::mt19937 random_{5};
 };
 
-// The values that layers compute with; all layers use the same.
+// The places of the values in layers. All layers use the same places.
 struct LayerRows {
   static constexpr uint32_t kRows = 3, kWidth = 64, kHeads = 4, kKvHeads = 2, kHead = 16;
   static constexpr uint32_t kInner = 96;

@@ -14,27 +14,28 @@ struct TestInput {
   std::vector<std::byte> bytes;
 };
 
-// Buffers and timelines have the numbers that a new accelerator gives first.
+// A list for a new accelerator: its buffers and timelines have the first numbers that the
+// accelerator gives.
 struct TestList {
   CommandList list;
   CommandsAround around;
   std::vector<uint64_t> buffers;  // bytes of each
   std::vector<TestInput> inputs;
   uint32_t timelines = 0;
-  Moment end;      // comes when all commands have ended
-  Access results;  // a run of bytes
+  Moment end;      // the moment when all commands have ended
+  Access results;  // the bytes of the results, without gaps
 };
 
 // Returns a list that copies `steps` matrices into two slots in turn, on the last queue, and
-// multiplies with each on the first. A copy waits for the product that used its slot before; a
+// multiplies by each on the first queue. A copy waits for the product that used its slot last; a
 // product waits for its copy.
 TestList ring_list(uint32_t queues, uint32_t steps);
 
-// Returns a list of layers on one queue. A layer is: norm, products side by side, RoPE, attention,
-// sum, norm, products, SiLU, product, sum. Commands that may run side by side are not ordered.
+// Returns a list of layers on one queue. A layer has: norm, products side by side, RoPE, attention,
+// sum, norm, products, SiLU, product, sum. Commands that may run side by side have no order.
 TestList layers_list(uint32_t layers);
 
-// Returns the bytes of the results on a new virtual accelerator.
+// Runs the list on a new virtual accelerator, and returns the bytes of its results.
 std::vector<std::byte> run_list(const TestList& test, uint64_t seed);
 
 }  // namespace hearth

@@ -1,4 +1,5 @@
-// Attention over f32 rows of a step (kernels/attention/attention.h): AttendCall of kernel_calls.h.
+// Attention in f32 where the step has all keys and values (kernels/attention/attention.h):
+// AttendCall of kernel_calls.h.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,10 +1,11 @@
 // Attention of a row of one head by one workgroup (kernels/attention/attention.h): scores, pages,
-// spans and their merge. It visits the pages that the row sees in their order. Invocation i
-// computes the score of slot i of a page, then element i of each chunk of 64 elements of the
+// spans and their merge. The pages that the row sees are visited in their order. In each page,
+// invocation i computes the score of slot i, and then element i of each chunk of 64 elements of the
 // values.
 //
-// A shader that includes this defines before it a struct Row with `head`, `first` and `last`. After
-// it, the shader defines the functions that are declared here, which read queries, keys and values.
+// A shader that includes this file defines before it a struct Row with `head`, `first` and `last`.
+// After it, the shader defines the functions that are only declared here. These read queries, keys
+// and values.
 #include "exact.glsl"
 #include "rounded.glsl"
 
@@ -12,22 +13,22 @@ const uint kPagePositions = 64, kSpanPages = 8, kLanes = 16, kMaxHeadDim = 512;
 const uint kMaxQuery = 640;  // the longest query, for latents
 layout(constant_id = 0) const uint kChunks = 1;  // chunks of a value; the last one may be short
 
-// The sums of a span for a row, or of the spans merged so far. `peak` is the same in all
-// invocations, `acc` is not. `sum` of a span is that of lane `invocation % 16` until the span ends;
-// then it is the same in all as well.
+// The sums of a row for one span, or for all spans merged so far. `peak` is the same in all
+// invocations. `acc` has each invocation's own elements. Until a span ends, invocation i has in
+// `sum` the sum of lane i % 16; then all invocations have the sum of all lanes.
 struct Sums {
   float acc[kChunks];
   float sum, peak;
 };
 
-shared float query[kMaxQuery];  // scaled
+shared float query[kMaxQuery];  // times p.scale
 shared float scores[kPagePositions];
 shared float probabilities[kPagePositions];
 shared float lanes[kLanes];
 
 uint invocation() { return gl_LocalInvocationID.x; }
-// Returns the element of a value that an invocation has in a chunk. Invocations past the end take
-// the last element, and do not write it.
+// Returns which element of a value this invocation has in a chunk. Invocations past the end of the
+// value compute its last element, but do not write it.
 uint element(uint chunk) { return min(chunk * 64 + invocation(), p.value_length - 1); }
 
 float minus_infinity() { return uintBitsToFloat(0xff800000u); }
@@ -40,12 +41,13 @@ void clear(out Sums sums) {
 
 // Returns element d of the query of row `index`.
 float query_at(uint index, uint head, uint d);
-// Prepares a row from its query. All invocations have passed a barrier since `query` was written.
+// Prepares a row after its query was loaded. A barrier lies between the writes of `query` and this
+// call.
 void begin_row();
-// Returns the score of one slot of a page, which the row sees. It must not use a barrier.
+// Returns the score of a slot that the row sees. It must not use a barrier.
 float score(Row row, uint page, uint slot);
-// Adds to span.acc the values of a page's slots [begin, end), which the row sees, times their
-// `probabilities`. Other slots have 0 there. All invocations call this.
+// Adds to span.acc the values of slots [begin, end) of a page, times their `probabilities`. The row
+// sees these slots; `probabilities` of all other slots are 0. All invocations call this.
 void add_values(Row row, uint page, uint begin, uint end, inout Sums span);
 
 void load_query(uint index, uint head) {
@@ -56,8 +58,9 @@ void load_query(uint index, uint head) {
   barrier();
 }
 
-// Visits a page. A writer of `scores` has passed the second barrier of the page before, after which
-// no invocation reads them. The same holds for `probabilities` and the first barrier.
+// Visits a page. Invocations may write `scores` at its start, since all have read those of the page
+// before when they passed that page's second barrier. In the same way the page's first barrier
+// protects `probabilities`.
 void visit(Row row, uint page, inout Sums span) {
   const uint origin = page * kPagePositions, slot = invocation();
   const uint begin = max(row.first, origin) - origin;
@@ -102,7 +105,8 @@ float add_by_halves(float lane_sum) {
   return sums[0];
 }
 
-// Merges a span into the sums so far. Every span counts, since the row sees a position of it.
+// Merges a span into the sums so far. The row sees at least one position of every span that is
+// merged.
 void merge(Sums span, inout Sums merged) {
   const float highest = merged.peak < span.peak ? span.peak : merged.peak;
   precise float old_lower = merged.peak - highest;

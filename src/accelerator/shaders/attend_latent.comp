@@ -12,7 +12,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Flo
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Out { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Words { uint v[]; };
 
-// vulkan/dispatch_attend.cc has the same block. A value is the first elements of its key.
+// vulkan/dispatch_attend.cc has the same block. A value has no bytes of its own: it is the first
+// elements of its key.
 layout(push_constant) uniform Push {
   Floats q, q_rope;
   Words pages;

@@ -36,10 +36,10 @@ struct Row {
 #include "kv_type.glsl"
 #include "narrow.glsl"
 
-// Memory for q8_0, where a chunk of a value has two blocks.
+// The memory of q8_0. A chunk of a value has two of its blocks.
 const uint kBlocks = 2 * kChunks;
 shared int query_codes[kMaxHeadDim];
-shared uint largest[kBlocks];  // bits of b of the current page; 0 between pages
+shared uint largest[kBlocks];  // per block: b of the current page as bits; 0 between pages
 shared float inverses[kBlocks], units[kBlocks];
 shared int weights[kBlocks * kPagePositions];  // bits of floats until they are rounded
 
@@ -51,8 +51,7 @@ float query_at(uint index, uint head, uint d) {
 
 float not_a_number() { return uintBitsToFloat(0x7fc00000u); }
 
-// keys_of() and values_of() return the keys and the values of the row's head in page `page` of the
-// row's text.
+// Return where the keys or the values of the row's head begin in page `page` of the row's text.
 Words keys_of(Row row, uint page) {
   const uint head = p.kv_head0 + row.head / p.group;
   return Words(far(far(uvec2(p.pages), row.first_page + page, p.page_bytes), head, p.head_bytes));
@@ -67,7 +66,7 @@ float float_at(Words words, uint i) {
   return kType == kF16 ? f16_value(bits) : uintBitsToFloat(bits << 16);
 }
 
-// Returns slot `slot`'s scale of a block, in a half of q8_0.
+// Returns the scale of a block for slot `slot`, from keys or values in q8_0.
 float scale_at(Words words, uint length, uint block, uint slot) {
   return f16_value(half_at(words, scales_at(length) + block * kPagePositions + slot));
 }
@@ -75,16 +74,16 @@ float scale_at(Words words, uint length, uint block, uint slot) {
 int first_code(uint word) { return int(word << 24) >> 24; }
 int second_code(uint word) { return int(word << 16) >> 24; }
 
-// Returns the float nearest to an integer. Drivers need not round a conversion like that.
+// Returns the float nearest to an integer. A driver's own conversion need not round to the nearest.
 float nearest(int x) {
-  precise float high = float(x >> 12) * 4096.0;  // exact, like the lower bits
+  precise float high = float(x >> 12) * 4096.0;  // exact, as is the conversion of the lower bits
   precise float sum = high + float(x & 0xfff);
   return opaque(sum);
 }
 
-// The next three functions count in steps, of which 32767 make the float with bits `highest`.
-// steps_in() returns the steps of 1 (0 for a tiny float), steps_of() those of x, which is no larger
-// than that float, and step_of() one step.
+// The next three functions count in steps: 32767 steps make the float with bits `highest`.
+// steps_in() returns how many steps make 1 (0 if that float is tiny). steps_of() returns how many
+// make x, whose magnitude is at most that float's. step_of() returns the length of a step.
 float steps_in(uint highest) {
   return highest < kMinMagnitude ? 0.0 : quotient(32767.0, uintBitsToFloat(highest));
 }
@@ -153,8 +152,8 @@ void add_floats(Words values, uint begin, uint end, inout Sums span) {
   }
 }
 
-// Makes weights, inverses and units of a page. An invocation takes a slot, then a block, then a
-// slot.
+// Makes the weights, inverses and units of a page. An invocation first takes a slot, then a block,
+// then a slot again.
 void weigh(Words values, uint begin, uint end) {
   const uint slot = invocation(), blocks = (p.value_length + 31) / 32;
   const bool seen = begin <= slot && slot < end;
@@ -181,7 +180,8 @@ void weigh(Words values, uint begin, uint end) {
   barrier();
 }
 
-// Adds the values of codes, two slots at a time. A slot that the row does not see has the weight 0.
+// Adds the values from their codes, two slots at a time. A slot that the row does not see has
+// weight 0.
 void add_codes(Words values, uint begin, uint end, inout Sums span) {
   weigh(values, begin, end);
   const uint stride = padded_length(p.value_length);

@@ -11,9 +11,9 @@
 
 float opaque(float x) { return uintBitsToFloat(floatBitsToUint(x) ^ p.zero); }
 
-// Whether x lies below a negative bound, given by its bits; false for a NaN. It compares integers,
-// since a compiler may turn comparisons of floats into min(), max() or the opposite comparison, and
-// then lose NaNs.
+// Whether x is less than a negative bound, whose bits are given; false for a NaN. It compares
+// integers: a compiler may turn comparisons of floats into min(), max() or the opposite comparison,
+// and those lose NaNs.
 bool below(float x, uint bound) {
   uint bits = floatBitsToUint(x);
   return bits > bound && bits <= 0xff800000u;
@@ -34,7 +34,8 @@ float fused(float a, float b, float c) {
   precise double w = d - t;
   precise double e = v + w;  // s + e = q + d exactly
   uvec2 k = unpackDouble2x32(s);
-  // The error e of an infinite s is a NaN, and adding 1 to the bits of s would give a NaN too.
+  // If s is infinite, its error e is a NaN, and adding 1 to the bits of s would make a NaN. So s
+  // then stays as it is.
   bool finite = (k.y & 0x7ff00000u) != 0x7ff00000u;
   if (finite && e != 0.0 && (k.x & 1u) == 0u) {
     bool up = (e > 0.0) == (s > 0.0);
@@ -50,7 +51,7 @@ float fused(float a, float b, float c) {
 }
 #endif
 
-// The exponential of kernels/simd/exp.h, for x of at most 0.
+// The exponential function of kernels/simd/exp.h, for x of at most 0.
 float exp_nonpositive(float x) {
   if (below(x, 0xc2aeac4fu)) return 0.0;
   precise float shifted = fused(x, uintBitsToFloat(0x3fb8aa3bu), 12582912.0);

@@ -1,6 +1,6 @@
-// Makes keys and values of a head from latents (kernels/attention/latent.h): LatentExpandCall of
-// kernel_calls.h. A workgroup makes 16 elements of a key, or of a value, at all positions of a
-// page; an invocation takes a position.
+// Makes keys and values of heads from latents (kernels/attention/latent.h): LatentExpandCall of
+// kernel_calls.h. A workgroup makes 16 elements of a head's key or value, for all positions of a
+// page. An invocation takes one position.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -36,8 +36,8 @@ const uint kPagePositions = 64, kTile = 16;
 
 shared float matrix[kTile][kTile];  // by element of the latent, then of the result
 
-// Loads the factors of elements [i0, i0 + 16) of the latent for elements [d0, d0 + 16) of the
-// head's key or value; zeros beyond either end.
+// Loads the part of the head's matrix that multiplies elements [i0, i0 + 16) of the latent for
+// elements [d0, d0 + 16) of the key or value. Beyond the end of either, it loads zeros.
 void load_matrix(bool key, uint head, uint i0, uint d0) {
   for (uint n = gl_LocalInvocationID.x; n < kTile * kTile; n += 64) {
     const uint across = n / kTile, along = n % kTile;  // column and row of the matrix
@@ -61,13 +61,13 @@ void main() {
   const uint key_tiles = padded_length(key_length) / kTile;
   const bool key = gl_WorkGroupID.x < key_tiles;
   const uint d0 = kTile * (key ? gl_WorkGroupID.x : gl_WorkGroupID.x - key_tiles);
-  const uint made = key ? p.nope_length : p.value_length;  // earlier elements are products
+  const uint made = key ? p.nope_length : p.value_length;  // elements made by products
   const uint cached = p.kv_lora_rank + p.rope_length;
   Words latents = Words(far(uvec2(p.from), page, p.from_bytes));
 
   float sums[kTile];
   for (uint n = 0; n < kTile; ++n) sums[n] = 0.0;
-  // Elements after the latent, up to its padding, are multiplied with zeros, as on the cores.
+  // The latent's padding is multiplied too: with zeros, as on the cores.
   const uint end = d0 < made ? padded_length(p.kv_lora_rank) : 0;
   for (uint i0 = 0; i0 < end; i0 += kTile) {
     load_matrix(key, head, i0, d0);

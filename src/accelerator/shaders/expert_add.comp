@@ -10,8 +10,8 @@ layout(constant_id = 0) const bool kBegins = false;
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint v[]; };
 
-// vulkan/dispatch_routing.cc has the same block. Choices, weights, places and sums begin at the
-// dispatch's first row.
+// vulkan/dispatch_routing.cc has the same block. The addresses of choices, weights, places and sums
+// are those of the dispatch's first row.
 layout(push_constant) uniform Push {
   Floats x;
   Words chosen;
@@ -27,7 +27,7 @@ layout(push_constant) uniform Push {
 void main() {
   const uint d = gl_GlobalInvocationID.x, row = gl_WorkGroupID.y;
   if (d >= p.n) return;
-  // Most rows chose none of a batch's experts; their sums are neither read nor written.
+  // Most rows chose none of the batch's experts. Their sums are neither read nor written.
   bool any = kBegins;
   for (uint i = row * p.used; i < (row + 1) * p.used; ++i) {
     any = any || p.chosen.v[i] - p.expert0 < p.experts;

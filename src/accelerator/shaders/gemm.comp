@@ -1,13 +1,13 @@
-// The products of kernels/gemm/gemm.h over the panels of tensor/pack_spec.h, of all kinds. The
+// The products of kernels/gemm/gemm.h over the panels of tensor/pack_spec.h, for all kinds. The
 // constants of gemm_kind.glsl describe the kind.
 //
-// An invocation computes kRows rows of activations by one row of a panel, its lane. So the codes of
-// a lane are read and decoded once for all of these rows. The four invocations of a workgroup that
-// have the same lane take other rows of activations, or, with few rows, other panels.
+// An invocation multiplies one row of a panel, its lane, by kRows rows of activations. So it reads
+// and decodes the lane's codes once for all of these rows. Four invocations of a workgroup have the
+// same lane: they take different rows of activations, or, if there are few rows, different panels.
 //
-// A product of an expert has as many rows as chose the expert (ExpertGemmCall of kernel_calls.h).
-// Only the accelerator knows that number, so workgroups take the product's tiles in turn until
-// there are no more.
+// In a product of an expert, the rows are those that chose the expert (ExpertGemmCall of
+// kernel_calls.h). Only the accelerator knows how many these are. So workgroups take the product's
+// tiles in turn until none is left.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require
@@ -18,10 +18,10 @@
 #include "gemm_kind.glsl"
 
 layout(constant_id = 18) const uint kRows = 4;  // rows of activations of an invocation
-layout(constant_id = 19) const bool kFewRows = false;  // there are at most kRows rows
+layout(constant_id = 19) const bool kFewRows = false;  // at most kRows rows
 layout(constant_id = 20) const bool kIsCut = false;
 layout(constant_id = 21) const bool kOfExpert = false;  // never with kIsCut
-layout(constant_id = 22) const bool kGathers = false;   // for an expert: its rows lie apart
+layout(constant_id = 22) const bool kGathers = false;   // for an expert: its rows lie in any order
 
 #define UNROLL [[unroll]]
 
@@ -33,8 +33,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Fo
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) writeonly buffer Outs { float v[]; };
 
-// vulkan/dispatch_gemm.cc has the same block. Panels, rows and outputs are counted from the
-// dispatch's first ones, where the addresses point.
+// vulkan/dispatch_gemm.cc has the same block. The addresses are those of the dispatch's first
+// panel, row and output, and indices count from there.
 layout(push_constant) uniform Push {
   Words codes, scales;
   Fours a;
@@ -47,9 +47,10 @@ layout(push_constant) uniform Push {
   uint row_stride, out_stride;
   uint m, panels;
   uint block0, segments;
-  // The ends of the segments; the first segment begins at block0. Products of an expert have one
-  // segment, and three more values here: the addresses of the first place of expert0 and of the
-  // rows of all places, and the number of experts before this one.
+  // The ends of the segments; the first segment begins at block0. A product of an expert has only
+  // one segment, and the next elements have three other things: the address of the first place of
+  // expert0, the address of the rows of all places, and how many of the call's experts come before
+  // this one.
   uint ends[8];
   uint zero;
 } p;
@@ -59,7 +60,7 @@ layout(push_constant) uniform Push {
 #include "gemm_values.glsl"
 
 uint panel, lane;  // of the invocation
-uint first[kRows];  // block 0 of its rows of activations, counted from row 0's
+uint first[kRows];  // of each of its rows of activations: block 0, counted from row 0's
 float acc[kRows];   // sums of the segment so far
 float part[kRows];  // for FP8: sums of the super-block so far
 float branch[3 * kRows];  // sums of left branches that await their right ones, by level
@@ -84,7 +85,8 @@ void add_integers(uint b) {
   }
 }
 
-// Returns activations 4 g to 4 g + 3 of block `at`, counted from the first of row 0.
+// Returns activations 4 g to 4 g + 3 of a block. Block `at` is counted from the first block of row
+// 0.
 vec4 four_activations(uint at, uint g) {
   if (kIsBf16) {
     const uvec2 a = Pairs(forward(uvec2(p.a), 64 * at + 8 * g)).v[0];
@@ -96,7 +98,7 @@ vec4 four_activations(uint at, uint g) {
 // Adds a block to acc, or, for FP8, to part.
 void add_floats(uint b) {
   const uint at = panel * p.codes_panel + kCodeWords * b;
-  // Unrolled, this took lavapipe a second to compile, and was no faster.
+  // Unrolling this loop made lavapipe compile a second longer, and made nothing faster.
   [[dont_unroll]] for (uint g = 0; g < 8; ++g) {
     const vec4 w = four_weights(at, lane, g);
     UNROLL for (uint i = 0; i < kRows; ++i) {
@@ -132,10 +134,10 @@ void add_segment(uint begin, uint end) {
   }
 }
 
-// Adds segment `s` to the tree. The left branch of n segments has the largest power of two below n.
-// So before segment s, a sum of 2^level segments awaits its right branch for each bit `level` that
-// is set in s. The right branch of a level is complete where all lower bits of s are set; after the
-// last segment, all are complete.
+// Adds the sum of segment `s` to the tree of sums. In a tree of n segments, the left branch has the
+// largest power of two below n. So before segment s, for each bit `level` that is set in s, a sum
+// of 2^level segments still waits for its right branch. A right branch is complete when all lower
+// bits of s are set; after the last segment, all are complete.
 void join(uint s) {
   bool whole = true;
   UNROLL for (uint level = 0; level < 3; ++level) {
@@ -149,10 +151,10 @@ void join(uint s) {
   }
 }
 
-// The rows of a product: `count` of them, the first of which is row `out0` of the output.
+// The rows of a product. There are `count` of them, and the first is row `out0` of the output.
 struct Rows {
   uint count, out0;
-  uvec2 of;  // if kGathers: the address of the first row's number in the activations
+  uvec2 of;  // if kGathers: the address of the first row's number
 };
 
 Rows rows_of_product() {
@@ -163,7 +165,7 @@ Rows rows_of_product() {
   return Rows(end - begin, begin - places.v[0], of);
 }
 
-// Computes kRows of these rows.
+// Computes kRows of these rows, from row0 on.
 void multiply(const Rows rows, uint row0) {
   UNROLL for (uint i = 0; i < kRows; ++i) {
     // An invocation beyond the last row computes the last row again.

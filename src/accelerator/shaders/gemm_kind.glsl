@@ -1,12 +1,14 @@
-// The properties of a pack kind and its form (tensor/pack_kind.h), as specialisation constants.
+// The properties of a pack kind and its form (tensor/pack_kind.h), which pipelines set as
+// specialisation constants.
 
 // The kinds of weights: integers, or floats in the format of the pack.
 const uint kInt8 = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kFP8 = 4, kFP8R = 5;
 layout(constant_id = 0) const uint kWeights = kInt8;
 layout(constant_id = 1) const uint kCodeWords = 128;  // of a block of a panel
 
-// Codes lie in a plane of kLowBits each, followed by one of kHighBits (tensor/pack_codes.h). A code
-// stands for kStep * code - kOffset, or, where kStep is 0, for an entry of the table.
+// Codes lie in two planes: one of kLowBits bits each, then one of kHighBits (tensor/pack_codes.h).
+// A code stands for kStep * code - kOffset. Where kStep is 0, it stands for an entry of the table
+// instead.
 layout(constant_id = 2) const uint kLowBits = 8;
 layout(constant_id = 3) const uint kHighBits = 0;
 layout(constant_id = 4) const uint kStep = 1;
@@ -32,7 +34,8 @@ layout(constant_id = 13) const float kFactor = 1.0;
 // The forms of groups' scales, as ScaleForm.
 const uint kFormF16 = 1, kFormBF16 = 2, kFormF32 = 3, kFormE8M0 = 4;
 layout(constant_id = 14) const uint kScaleForm = kFormF16;
-// The forms of minima: numbers in f16, or zero points, whose negatives the scale multiplies.
+// The forms of minima: numbers in f16, or zero points, which are negated and multiplied by the
+// scale.
 const uint kMinF16 = 0, kZeroPoint = 1, kSignedZeroPoint = 2;
 layout(constant_id = 15) const uint kMinForm = kMinF16;
 layout(constant_id = 16) const bool kMinima = false;

@@ -12,8 +12,8 @@ float f32_at(uint at, uint i) { return uintBitsToFloat(p.scales.v[at / 4 + i]); 
 // Returns the super-block or group of block b.
 uint super_of(uint b) { return (b + p.super_offset) >> p.group_shift; }
 
-// The scales of both halves of a block, and the minima in `least`. Both halves have the same where
-// a block has one dot product.
+// The scales of the two halves of a block, with their minima in `least`. In a block with a single
+// dot product, both halves have the same scale and minimum.
 struct Scales {
   float scale[2], least[2];
 };
@@ -76,7 +76,8 @@ Scales read_scales(uint base, uint lane, uint b) {
   return s;
 }
 
-// Returns the FP8 scale of block b's super-block; NaN for a lane that has a NaN in it.
+// Returns the FP8 scale of block b's super-block for a lane; NaN if the lane has a NaN in that
+// super-block.
 float fp8_scale(uint base, uint lane, uint b) {
   const uint at = base + kSuperBytes * super_of(b);
   if (kWeights == kFP8R) return f32_at(at, lane);

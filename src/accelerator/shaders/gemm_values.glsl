@@ -1,4 +1,4 @@
-// Reads weights of a lane from p.codes; `at` counts its words.
+// Reads weights of a lane from p.codes. `at` is an index in words.
 
 #include "address.glsl"
 
@@ -9,15 +9,15 @@ int dot4(int a, int b, spirv_literal int format);
 
 Words words_at(uint at) { return Words(forward(uvec2(p.codes), 4 * at)); }
 
-// Returns the number of the lane's word, in a plane of `bits` bits, that has the four codes of
-// group g.
+// Returns the index of the lane's word, in a plane of `bits` bits for each code, that has the four
+// codes of group g.
 uint plane_word(uint bits, uint g) {
   if (bits == 8) return g;
   if (bits == 4) return g % 4;
   return bits == 2 ? g / 4 : 0;
 }
 
-// Returns the bits that the plane has of these codes, out of that word.
+// Returns the part of that word that belongs to the four codes of group g.
 uint plane_bits(uint bits, uint word, uint g) {
   if (bits == 8) return word;
   if (bits == 4) return word >> 4 * (g / 4) & 0x0f0f0f0fu;
@@ -25,13 +25,14 @@ uint plane_bits(uint bits, uint word, uint g) {
   return word >> g & 0x01010101u;
 }
 
-// Returns the bits of `b` where the mask has ones, else those of `a`.
+// Returns bits of `b` where the mask has ones, and bits of `a` elsewhere.
 uint pick(uint a, uint b, uint mask) { return a ^ ((a ^ b) & mask); }
 
-// Returns a byte of ones for each byte of a word whose bit `i` is one.
+// Returns a word whose bytes are 0xff where the same byte of `codes` has bit `i` set, and 0
+// elsewhere.
 uint mask_of(uint codes, uint i) { return (codes >> i & 0x01010101u) * 0xffu; }
 
-// Returns, for each byte, the one of a table's four entries that the bytes of two masks choose.
+// Returns for each byte one of a table's four entries, which the bytes of two masks choose.
 uint pick_entries(uint entries, uint odd, uint high) {
   const uint ones = 0x01010101u;
   return pick(pick((entries & 0xffu) * ones, (entries >> 8 & 0xffu) * ones, odd),
@@ -51,7 +52,8 @@ uint values_of(uint codes) {
   if (kStep == 0) return table_values(codes);
   if (kLowBits == 8) return codes ^ 0x80808080u;
   if (kOffset == 0) return codes;
-  // A byte with its highest bit set does not borrow from the next byte.
+  // The highest bit of each byte is set, so that the subtraction in one byte does not borrow from
+  // the next byte.
   return ((kStep * codes | 0x80808080u) - kOffset * 0x01010101u) ^ 0x80808080u;
 }
 

@@ -1,6 +1,7 @@
 // group_by_expert() of kernels/routing/routing.h: GroupCall of kernel_calls.h. A workgroup takes an
-// expert, and each of its invocations a part of all choices. The invocation counts its choices of
-// that expert and of experts before it, and so finds where its places begin.
+// expert, and each of its invocations takes a part of all choices. The invocation counts the
+// choices of that expert and of the experts before it in its part. So the workgroup finds where
+// each invocation's places begin.
 #version 450
 #extension GL_EXT_buffer_reference : require
 

@@ -22,10 +22,10 @@ layout(push_constant) uniform Push {
 
 shared float chains[64];
 
-// Returns the sum of the chains of the head's invocations.
+// Returns the sum of all chains of the head that this invocation works on.
 float sum_of_head(float chain) {
   const uint first = 16 * gl_LocalInvocationID.y;
-  barrier();  // the previous sum has been read
+  barrier();  // all have read the previous sum
   chains[first + gl_LocalInvocationID.x] = chain;
   barrier();
   float own[16];

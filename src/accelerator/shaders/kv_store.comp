@@ -1,8 +1,8 @@
 // kv_store of kernels/attention/attention.h (KvStoreCall), and store_latent of
-// kernels/attention/latent.h (LatentStoreCall), which takes rows as keys and copies as heads. An
-// invocation stores two elements of a key or a value; 16 invocations store a block of q8_0. A word
-// of a page may have bits of other slots, which other invocations store, so narrow types are stored
-// with narrow writes.
+// kernels/attention/latent.h (LatentStoreCall). The latter's rows are stored like keys, and its
+// copies like heads. An invocation stores two elements of a key or a value; 16 invocations store a
+// block of q8_0. A word of a page may also have bits of slots that other invocations store. So
+// elements of narrow types are stored by writes of 8 or 16 bits.
 #version 450
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -43,7 +43,8 @@ shared uint magnitudes[gl_WorkGroupSize.x];
 void put_half(Words words, uint i, uint bits) { Halves(uvec2(words)).v[i] = uint16_t(bits); }
 void put_byte(Words words, uint i, uint bits) { Bytes(uvec2(words)).v[i] = uint8_t(bits); }
 
-// Returns the bits of the largest magnitude in the block of the invocation's two elements.
+// Returns, as bits, the largest magnitude in the block to which the invocation's two elements
+// belong.
 uint largest_magnitude(const uvec2 bits) {
   const uint me = gl_LocalInvocationID.x, first = me / kThreads * kThreads;
   magnitudes[me] = max(bits.x & 0x7fffffffu, bits.y & 0x7fffffffu);
@@ -58,11 +59,11 @@ uint code_of(uint bits, float scale) {
   return uint(clamp(steps, -127, 127)) & 0xffu;
 }
 
-// The target of two elements: a half of a page, the number of elements of a key or a value, the
-// slot, and the number of the first element.
+// Where two elements are stored: a half of a page, the length of a key or a value, the slot, and
+// the index of the first element.
 struct Target {
   Words words;
-  bool across;  // true: an element's positions are neighbours; false: a position's elements
+  bool across;  // true: positions of an element are neighbours; false: elements of a position
   uint elements, slot, d;
 };
 

@@ -1,5 +1,5 @@
-// The conversions of base/fp_types.h, done on bits, since a driver's own may flush subnormal
-// numbers.
+// The conversions of base/fp_types.h, computed on bits, since a driver's own conversions may make
+// subnormal numbers 0.
 
 float f16_value(uint h) {
   const uint sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;
@@ -29,7 +29,7 @@ uint f16_of(uint bits) {
   if (magnitude > 0x7f800000u) return sign | 0x7e00u;
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;
   if (magnitude < 0x38800000u) {
-    // The sum rounds at 2^-24.
+    // Adding 0.5 rounds to a multiple of 2^-24, the step of subnormal numbers.
     precise float shifted = uintBitsToFloat(magnitude) + 0.5;
     return sign | floatBitsToUint(shifted) - 0x3f000000u;
   }

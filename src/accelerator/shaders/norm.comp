@@ -33,7 +33,7 @@ float sum_of_row(uint row, bool squares, float mean) {
   precise float chain = 0.0;
   for (uint begin = 0; begin < p.n; begin += kChunk) {
     const uint here = min(kChunk, p.n - begin);
-    barrier();  // the previous chunk has been added up
+    barrier();  // all have added up the previous chunk
     for (uint i = first; i < here; i += gl_WorkGroupSize.x) {
       precise float d = p.x.v[row + begin + i];
       if (kLayer && squares) d = d - mean;

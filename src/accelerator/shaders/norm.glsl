@@ -10,7 +10,8 @@ float sum_by_halves(float chains[16]) {
   return opaque(sum);
 }
 
-// Returns 1 / sqrt(squares / count + eps), or a NaN where that is not above 0.
+// Returns 1 / sqrt(squares / count + eps), or a NaN in place of a result that is not a number above
+// 0.
 float row_scale(float squares, float count, float eps) {
   precise float sum = quotient(squares, count) + eps;
   const uint bits = floatBitsToUint(quotient(1.0, root(sum)));

@@ -1,5 +1,5 @@
-// norm_by of kernels/norm/norm.h with row_scale_of() of the moments of a row's heads: a workgroup
-// takes a row. Each of its invocations computes the scale, since each needs it.
+// norm_by of kernels/norm/norm.h with row_scale_of() of the moments of a row's heads. A workgroup
+// takes a row, and each of its invocations computes the row's scale for itself.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_buffer_reference : require

@@ -1,5 +1,6 @@
 #version 450
-// Runs fused(), alone and on a result of fused(), and exp_nonpositive() on given floats.
+// Runs fused() on given floats, once by itself and once on a result of fused(), and
+// exp_nonpositive().
 #extension GL_EXT_buffer_reference : require
 #extension GL_GOOGLE_include_directive : require
 

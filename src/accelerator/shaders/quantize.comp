@@ -40,7 +40,7 @@ int code_of(uint bits, float inverse) {
   return int(roundEven(opaque(scaled)));
 }
 
-// Returns the bits of the block's largest magnitude; at least infinity's where an element is not
+// Returns, as bits, the largest magnitude of the block; at least infinity where an element is not
 // finite.
 uint largest_magnitude(const uint bits[4]) {
   const uint me = gl_LocalInvocationID.x, first = me / kThreads * kThreads;
@@ -66,7 +66,7 @@ void store_block(uint block, const int halves[2], float scale, bool finite) {
   }
 }
 
-// Quantises a word to q8. All invocations of a workgroup call this, those after the row's end too.
+// Quantises a word to q8. All invocations of a workgroup call this, also those past the row's end.
 void quantize_q8(uint word) {
   uint bits[4];
   for (uint j = 0; j < 4; ++j) bits[j] = element(4 * word + j);

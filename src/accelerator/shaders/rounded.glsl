@@ -1,8 +1,8 @@
 // Division and square root, computed with integers and rounded as IEEE 754 says. Vulkan allows `/`
-// and sqrt() an error of two or three units of the last place, and drivers of cards make use of
-// that.
+// and sqrt() an error of two or three units in the last place, and drivers of real cards have such
+// errors.
 //
-// Each function finds 26 bits of its result, a bit at a time, and whether a remainder is left.
+// Each function finds 26 bits of its result, one bit at a time, and whether there is a remainder.
 
 // A float without its sign: mantissa * 2^(exponent - 23), where bit 23 of the mantissa is set.
 struct Parts {
@@ -20,7 +20,7 @@ Parts parts_of(uint magnitude) {
 }
 
 // Returns the float nearest to bits * 2^(exponent - 25). Bit 25 of `bits` is set. `left`: the exact
-// number is a little larger.
+// number is a little larger, by less than one of these bits.
 float rounded(uint sign, uint bits, int exponent, bool left) {
   const int biased = exponent + 127;
   if (biased >= 255) return uintBitsToFloat(sign | 0x7f800000u);
@@ -28,7 +28,8 @@ float rounded(uint sign, uint bits, int exponent, bool left) {
   const uint low = bits & ((1u << drop) - 1u), middle = 1u << (drop - 1u);
   uint kept = bits >> drop;
   if (low > middle || (low == middle && (left || (kept & 1u) != 0u))) ++kept;
-  // Bit 23 of `kept` adds one to the exponent, and so does a carry.
+  // Bit 23 of `kept` itself adds one to the exponent, so one less is added here. A carry adds one
+  // as it should.
   if (biased > 0) kept += uint(biased - 1) << 23;
   return uintBitsToFloat(sign | kept);
 }

@@ -1,8 +1,8 @@
 // choose_experts() of kernels/routing/routing.h: RouteCall of kernel_calls.h. A workgroup takes a
-// row, and its invocations share the experts. Every invocation itself computes whatever goes over
-// all experts in their order, for example a sum.
+// row, and its invocations share the experts. A computation over all experts in order, for example
+// a sum, is done by every invocation for itself.
 //
-// Floats are compared by keys: integers with the order of their floats. A compiler may turn
+// Floats are compared by keys, which are integers in the order of the floats. A compiler may turn
 // comparisons of floats into ones that lose a NaN. A NaN has key 0, below that of -infinity; both
 // zeros have the same key.
 #version 450
@@ -50,7 +50,8 @@ uint key_of(float x) {
 float value_of(uint key) { return uintBitsToFloat((key & kSign) != 0 ? key ^ kSign : ~key); }
 bool finite(float x) { return (floatBitsToUint(x) & kInfinityBits) != kInfinityBits; }
 
-// Makes scores of the logits. Returns whether the logits are numbers from which scores can be made.
+// Turns the logits into scores. Returns false where no scores can be made of them, for example
+// because of a NaN.
 bool score() {
   const uint me = gl_LocalInvocationID.x;
   uint highest = kNoneKey;
@@ -61,7 +62,7 @@ bool score() {
     highest = max(highest, key);
   }
   if (kGating == kSoftmaxOfChosen) return numbers && finite(value_of(highest));
-  barrier();  // all have read the scores, which change now
+  barrier();  // all have read the logits, which scores replace now
   for (uint e = me; e < p.experts; e += gl_WorkGroupSize.x) {
     if (kGating == kSigmoid) {
       scores[e] = sigmoid(scores[e]);
@@ -79,7 +80,8 @@ bool score() {
   return numbers && finite(sum);
 }
 
-// Whether key i is among the `most` largest of n; of equal keys the first ones are taken.
+// Whether key i is among the `most` largest of the first n keys. Of equal keys, the first ones
+// count as larger.
 bool among(uint i, uint n, uint most) {
   uint better = 0;
   for (uint j = 0; j < n; ++j) {
@@ -101,7 +103,8 @@ uint group_key(uint first, uint n) {
   return key_of(sum);
 }
 
-// Fills the keys of experts. Experts of groups that are not among the best get the lowest key.
+// Fills the keys by which experts are chosen. Experts of groups that are not among the best get the
+// lowest key.
 void rank_experts() {
   const uint me = gl_LocalInvocationID.x, each = p.experts / p.groups;
   for (uint e = me; e < p.experts; e += gl_WorkGroupSize.x) {
@@ -139,7 +142,7 @@ void choose(uint at) {
   barrier();
 }
 
-// Computes the weights of the chosen experts, in one invocation.
+// Computes the weights of the chosen experts. One invocation does this.
 void weigh(uint at, bool numbers) {
   uint highest = kNoneKey;
   for (uint i = 0; i < p.used; ++i) highest = max(highest, key_of(scores[chosen[i]]));

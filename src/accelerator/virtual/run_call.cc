@@ -74,7 +74,7 @@ class Runner {
 };
 
 void Runner::operator()(const NormCall& call) const {
-  // A product with 1 has the bits of the other factor.
+  // The kernel needs weights. A product with 1 has the bits of the other factor.
   const std::vector<float> ones(call.weight ? 0 : call.n, 1.0f);
   const float* weight = call.weight ? floats(call.weight) : ones.data();
   for (uint32_t i = 0; i < call.rows; ++i) {
@@ -123,7 +123,8 @@ void Runner::operator()(const TableCall& call) const {
   const std::byte* scales = call.scales ? at_(call.scales) : nullptr;
   for (uint32_t i = 0; i < call.rows; ++i) {
     float* out = row(call.out, i);
-    // The number of a row before the shard's first row wraps round to a large number.
+    // If the row is before the shard's first row, this wraps round to a number that is too large
+    // for the shard.
     const uint32_t of_shard = rows[i] - call.row0;
     if (of_shard < call.spec.rows) {
       unpack_row(call.spec, at_(call.codes), scales, of_shard, out);
@@ -241,7 +242,7 @@ std::vector<AttendRow> Runner::rows_of(const AttendCall& call) const {
 
 void Runner::operator()(const AttendCall& call) const {
   const std::vector<AttendRow> rows = rows_of(call);
-  std::map<uint32_t, uint32_t> lengths;  // by text: the positions that rows see
+  std::map<uint32_t, uint32_t> lengths;  // by text: how many positions rows see
   for (const AttendRow& row : rows) {
     uint32_t& length = lengths[row.text];
     length = std::max(length, row.last + 1);

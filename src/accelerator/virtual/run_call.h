@@ -1,4 +1,5 @@
-// Runs calls on memory of the process with the reference kernels. Their results are the contract.
+// Runs calls on memory of the process with the reference kernels. What they compute is the right
+// result.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,9 @@
 
 namespace hearth {
 
-// Runs a call that check_call() accepts. `at` returns the bytes of a place, aligned as the call's
-// places must be. Throws Error (kRequest) where rows see positions, or experts have places, that do
-// not exist.
+// Runs a call that check_call() accepts. at(place) returns the bytes at a place, aligned as the
+// call's places must be. Throws Error (kRequest) where rows see positions that do not exist, or
+// experts have places that do not exist.
 void run_call(const KernelCall& call, const std::function<std::byte*(const Place&)>& at);
 
 // The overloads for calls over latents (run_latent.cc); the function above calls them.

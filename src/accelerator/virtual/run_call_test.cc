@@ -46,7 +46,7 @@ TEST(RunCall, IsWhatTheReferenceKernelsGive) {
     changed += run.bytes() != problem.memory;
     ++all;
   });
-  // A sum in place may equal the operand that it overwrites, and then changes no byte.
+  // A sum in place may happen to equal the operand that it overwrites, and then changes no byte.
   EXPECT_GT(changed, all * 9 / 10);
 }
 
@@ -58,7 +58,7 @@ void mark(const Access& access, std::vector<bool>& bytes) {
   }
 }
 
-// Whether the call writes only some of the pages, or of the places.
+// Whether the call writes only some slots of the pages, or only some rows of `out`.
 bool stores_some(const KernelCall& call) {
   const auto* quantize = std::get_if<QuantizeCall>(&call);
   const auto* gate = std::get_if<GateCall>(&call);
@@ -76,7 +76,7 @@ TEST(RunCall, TouchesWhatItsAccessesSay) {
     std::vector<bool> reads(problem.memory.size()), writes(problem.memory.size());
     for (const Access& access : accesses_of(problem.call)) {
       mark(access, access.writes ? writes : reads);
-      // Elements that are not stored stay as they were, so they count as read.
+      // The call leaves some of these bytes as they were, so they count as read too.
       if (access.writes && stores_some(problem.call)) mark(access, reads);
     }
     std::vector<std::byte> before[2] = {problem.memory, problem.memory};
@@ -121,7 +121,7 @@ TEST(RunCall, NormsWithoutAWeight) {
   }
 }
 
-// A step of several texts, whose rows are parts of longer rows.
+// A step of several texts. Its rows are parts of longer rows.
 struct AttendStep {
   uint32_t heads = 4, group = 2, key_length = 20, value_length = 12;
   std::vector<uint32_t> texts;
@@ -148,7 +148,8 @@ struct AttendStep {
     fill(v, rows.size() * heads / group * value_length);
   }
 
-  // Runs rows [begin, end). `gap`: floats between rows and before the first.
+  // Runs attention for rows [begin, end). `gap`: how many floats lie before the first row and
+  // between rows.
   std::vector<float> run(uint32_t begin, uint32_t end, uint32_t gap, bool sloped) const;
   double truth(uint32_t row, uint32_t head, uint32_t d, bool sloped) const;
   static float slope(uint32_t head) { return 0.25f / static_cast<float>(1 + head); }

@@ -118,7 +118,7 @@ void run_call(const LatentStoreCall& call, const PlaceBytes& at) {
   }
 }
 
-// The kernel gives the sums of one span at a time, and merge_spans adds the spans up.
+// The kernel computes the sums of one span at a time. merge_spans() then merges the spans.
 void run_call(const LatentAttendCall& call, const PlaceBytes& at) {
   const LatentPages& pages = call.pages;
   const Kernels& kernels = kernels_for(Isa::kReference);

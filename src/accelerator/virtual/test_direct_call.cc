@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Calls the kernels directly, as kernels/ describes them.
+// Makes the calls directly to the kernels, as kernels/ describes these.
 struct Direct {
   RunMemory& memory;
 
@@ -53,7 +53,7 @@ struct Direct {
                          by.r, row(c.out, i)});
     }
   }
-  // Reads back all rows of the shard before it picks some.
+  // Unpacks all rows of the shard, and then picks those that the call asks for.
   void operator()(const TableCall& c) const {
     std::vector<std::vector<float>> shard(c.spec.rows, std::vector<float>(c.spec.k));
     for (uint32_t row = 0; row < c.spec.rows; ++row) {
@@ -77,7 +77,7 @@ struct Direct {
       if (c.out.format == ActFormat::kQ8) quantize_q8_reference(args);
     }
   }
-  // Takes a row and a panel at a time, so that no chain depends on others.
+  // Computes one row and one panel at a time, so that no chain depends on other rows or panels.
   void operator()(const GemmCall& c) const {
     for (uint32_t i = 0; i < c.m; ++i) {
       GemmCall one = c;
@@ -85,7 +85,7 @@ struct Direct {
       multiply(one, i);
     }
   }
-  // Multiplies row `of` of the activations into the first row of the output.
+  // Multiplies row `of` of the activations. The result is the first row of the output.
   void multiply(const GemmCall& c, size_t of) const {
     std::vector<RunLine> scratch(kGemmScratchBytes / sizeof(RunLine));
     for (uint32_t panel = 0; panel < c.panels; ++panel) {
@@ -140,7 +140,7 @@ struct Direct {
                      words(c.chosen) + i * c.rule.used, memory.floats(c.weights) + i * c.rule.used);
     }
   }
-  // Groups one expert after another.
+  // Takes the experts one after another, and looks for the choices of each.
   void operator()(const GroupCall& c) const {
     uint32_t place = 0;
     for (uint32_t e = 0; e <= c.experts; ++e) {
@@ -222,7 +222,7 @@ void Direct::operator()(const KvStoreCall& c) const {
   }
 }
 
-// Attends with kernels of the fastest level, and heads of a group in one call.
+// Calls kernels of the fastest level, with all heads of a group in one call.
 void Direct::operator()(const PagedAttendCall& c) const {
   const auto attend =
       kernels_for(best_isa(detect_cpu_features())).attend[static_cast<size_t>(c.pages.type)];
@@ -257,7 +257,8 @@ void Direct::operator()(const PagedAttendCall& c) const {
   }
 }
 
-// Attends for all rows of one text at a time, with all step rows as the keys of that text.
+// Computes one text at a time, for all rows of that text. All rows of the step are stored as that
+// text's keys.
 void Direct::operator()(const AttendCall& c) const {
   std::vector<AttendRow> rows(c.rows);
   std::memcpy(rows.data(), memory.at(c.rows_of), c.rows * sizeof(AttendRow));
@@ -298,7 +299,7 @@ void Direct::operator()(const AttendCall& c) const {
   }
 }
 
-// Stores one copy after another, with kernels of the fastest level.
+// Stores the copies one after another, with kernels of the fastest level.
 void Direct::operator()(const LatentStoreCall& c) const {
   const auto store =
       kernels_for(best_isa(detect_cpu_features())).store_latent[static_cast<size_t>(c.pages.type)];
@@ -313,7 +314,7 @@ void Direct::operator()(const LatentStoreCall& c) const {
   }
 }
 
-// Attends with kernels of the fastest level, all heads of a row and all spans in one call.
+// Calls kernels of the fastest level, with all heads of a row and all spans in one call.
 void Direct::operator()(const LatentAttendCall& c) const {
   const Kernels& kernels = kernels_for(best_isa(detect_cpu_features()));
   std::vector<RunLine> scratch(kLatentScratchBytes / sizeof(RunLine));
@@ -359,7 +360,8 @@ void Direct::operator()(const LatentAttendCall& c) const {
   }
 }
 
-// Computes an element at a time, as a chain over the latent from its first element to its padding.
+// Computes one element at a time: a chain over the latent, from its first element to the end of its
+// padding.
 void Direct::operator()(const LatentExpandCall& c) const {
   const uint32_t latent = c.kv_lora_rank, length = c.from.length;
   const uint32_t nope_length = c.to.key_length - (length - latent);

@@ -19,7 +19,7 @@ struct alignas(64) RunLine {
   std::byte bytes[64];
 };
 
-// An aligned copy of the bytes of buffer kCalls, the only buffer.
+// Memory with the bytes of buffer kCalls, the only buffer, aligned for the kernels.
 class RunMemory {
  public:
   explicit RunMemory(std::span<const std::byte> bytes)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kGlance = 1e-6;
-// Tasks end together if their ends are nearer than this part of their time.
+// Tasks whose ends differ by less than this part of their time end together.
 constexpr double kTogether = 1e-9;
 
 double rate_of(const TransferRate& rate) { return rate.per_second.median; }
@@ -119,7 +119,8 @@ void TimedAccelerator::signal(Moment moment) {
   timeline(moment.timeline) = moment.value;
 }
 
-// Half of a submission's time lies before the begin of its commands, half after their end.
+// Waits on the host's clock. Half of a submission's time passes before its commands begin, and half
+// after they have ended.
 void TimedAccelerator::wait(Moment moment, double seconds) {
   check_alive();
   run(now_, nullptr);
@@ -196,8 +197,8 @@ bool TimedAccelerator::may_begin(const Task& task) const {
          });
 }
 
-// Begins the tasks of each queue up to the first that must wait for a moment, or that is ordered
-// after an unfinished one.
+// Begins the unfinished tasks of each queue in order. It stops at a task that must wait for a
+// moment, or that is ordered after an unfinished task.
 void TimedAccelerator::begin_ready() {
   for (std::deque<Task>& queue : queues_) {
     bool all_ended = true;
@@ -222,7 +223,7 @@ void TimedAccelerator::set_speeds() {
   }
   if (options_.host_bytes_per_second <= 0 || host <= 0) return;
   const double there = options_.host_bytes_per_second;
-  // The accelerator gets at least a sixteenth of a shared memory, however much others take.
+  // However much of a shared memory others take, at least a sixteenth is left for the accelerator.
   const double left = std::max(there - options_.host_taken, there / 16);
   if (host <= left) return;
   for (Task* task : active_) {
@@ -244,7 +245,7 @@ void TimedAccelerator::pass(double seconds) {
   for (std::deque<Task>& queue : queues_) end_front(queue);
 }
 
-// Gives the signals of the queue's first tasks that have ended, and removes them.
+// Removes the first tasks of the queue that have ended, and gives their signals.
 void TimedAccelerator::end_front(std::deque<Task>& queue) {
   while (!queue.empty() && queue.front().ended) {
     for (const Moment& moment : queue.front().signals) {

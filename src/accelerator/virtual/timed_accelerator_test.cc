@@ -7,8 +7,8 @@
 namespace hearth {
 namespace {
 
-// Describes an accelerator that in a second moves 100 bytes in, 50 out, 1000 within its memory, and
-// norms 10 floats.
+// Describes an accelerator. In a second it moves 100 bytes in, 50 bytes out and 1000 bytes within
+// its memory, and norms 10 floats.
 MeasuredAccelerator described(uint32_t queues) {
   const auto exactly = [](double value) { return Spread{value, value, value}; };
   MeasuredAccelerator made;
@@ -113,7 +113,7 @@ TEST(TimedAccelerator, QueuesWaitForMoments) {
   use.waits = {{loaded, 1}};
   use.signals = {{timed.timeline, 1}};
   more.waits = {{timed.timeline, 1}};
-  // The commands take a second each, one after the other, whatever order they were submitted in.
+  // The commands take a second each, one after the other, in whatever order they were submitted.
   timed.gpu.submit({{use}});
   timed.gpu.submit({{load}});
   EXPECT_NEAR(timed.takes({{more}}, 2), 3, kNear);
@@ -124,7 +124,7 @@ TEST(TimedAccelerator, NothingBeginsBeforeItIsSubmitted) {
   timed.gpu.write(timed.own.at(), std::vector<std::byte>(1000));  // 5 s
   EXPECT_NEAR(timed.gpu.now(), 5, kNear);
   EXPECT_NEAR(timed.takes({{timed.norm(1)}}, 1), 1, kNear);
-  // The queues go on while the host writes.
+  // The queues keep working while the host writes.
   timed.gpu.submit({{timed.norm(3)}});
   timed.gpu.write(timed.own.at(), std::vector<std::byte>(400));  // 2 s
   EXPECT_NEAR(timed.takes({{timed.norm(1)}}, 2), 2, kNear);
@@ -133,7 +133,7 @@ TEST(TimedAccelerator, NothingBeginsBeforeItIsSubmitted) {
 
 TEST(TimedAccelerator, RefusesMissingMemoryAndMoments) {
   Timed timed(2);
-  EXPECT_THROW(timed.gpu.allocate(2001), Error);  // more than one buffer may have
+  EXPECT_THROW(timed.gpu.allocate(2001), Error);  // longer than a buffer may be
   EXPECT_THROW(timed.gpu.allocate(1001), Error);  // more than all memory
   EXPECT_EQ(timed.gpu.allocate(1000).bytes(), 1000u);
   EXPECT_THROW(timed.gpu.submit({{timed.copy_in(2001)}}), Error);

@@ -235,8 +235,8 @@ void VirtualAccelerator::submit(const CommandList& list) {
   steps_by_chance();
 }
 
-// Returns the commands of each queue up to the first that must wait for a moment, or that is
-// ordered after an unfinished one.
+// Returns the commands of each queue that can run now. They end before one that must wait for a
+// moment, or that is ordered after an unfinished one.
 std::vector<VirtualAccelerator::Ready> VirtualAccelerator::ready() const {
   std::vector<Ready> ready;
   for (size_t q = 0; q < queues_.size(); ++q) {
@@ -271,8 +271,8 @@ bool VirtualAccelerator::step() {
   return true;
 }
 
-// Runs a random number of steps: none with a chance of 1 in 4, all that can run with the same
-// chance, else up to 7.
+// Runs a random number of commands. With a chance of 1 in 4 it runs none, with the same chance all
+// that can run, and otherwise up to 7.
 void VirtualAccelerator::steps_by_chance() {
   const uint64_t chance = random_() % 4;
   const uint64_t steps = chance == 0 ? 0 : chance == 1 ? UINT64_MAX : random_() % 8;
@@ -288,7 +288,7 @@ void VirtualAccelerator::run(const Command& command) {
   std::memcpy(at(copy.to), at(copy.from), copy.bytes);
 }
 
-// Gives the signals of the queue's first commands that have ended, and removes them.
+// Removes the first commands of the queue that have ended, and gives their signals.
 void VirtualAccelerator::end_front(std::deque<Task>& queue) {
   while (!queue.empty() && queue.front().ended) {
     const Command ended = std::move(queue.front().command);

@@ -1,8 +1,8 @@
 // An accelerator made of the reference kernels, for tests of code that uses accelerators. It runs
-// submitted commands one at a time, in a random order among all that the lists leave open, as late
-// as the host's waits allow or earlier. Memory that was not written or was freed is full of NaN. A
-// use of something that does not exist throws. So does a read or write by the host of bytes that an
-// unfinished command works on.
+// submitted commands one at a time, in a random order among those that the lists allow. Commands
+// run as late as the host's waits allow, or earlier. Memory that was freed, or that nothing wrote
+// yet, is full of NaN. It throws where a call uses something that does not exist, or where the host
+// reads or writes bytes that an unfinished command works on.
 //
 // The same seed and the same calls give the same order.
 #pragma once
@@ -20,11 +20,11 @@ namespace hearth {
 struct VirtualOptions {
   uint64_t seed = 0;
   uint32_t queues = 1;           // 1 or 2
-  bool second_computes = false;  // false: the second one only copies
+  bool second_computes = false;  // whether the second queue runs kernels, too
   uint64_t memory_bytes = uint64_t{1} << 30;
-  uint64_t allocation_bytes = UINT64_MAX;  // the most of one buffer; memory_bytes may be less
+  uint64_t allocation_bytes = UINT64_MAX;  // the longest buffer; memory_bytes may be less
   bool imports = true;                     // whether memory of the process can be imported
-  // The facts that it reports, instead of all of the above but the seed.
+  // The facts to report. They take the place of all members above but the seed.
   std::optional<AcceleratorFacts> facts = {};
 };
 
@@ -41,7 +41,7 @@ class VirtualAccelerator : public Accelerator {
   TimelineId make_timeline() override;
   uint64_t reached(TimelineId timeline) override;
   void signal(Moment moment) override;
-  // Throws at once where no command can run any more.
+  // Throws at once where the moment has not come and no command can run any more.
   void wait(Moment moment, double seconds) override;
   std::string why_not(const KernelCall& call) override;
   void submit(const CommandList& list) override;

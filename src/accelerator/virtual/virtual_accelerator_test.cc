@@ -113,7 +113,8 @@ TEST(VirtualAccelerator, MemoryOfTheProcessIsUsedWhereItLies) {
   expect_error(ErrorCode::kUnsupported, "4096", [&] { gpu.import(memory.subspan(64, 4096)); });
 }
 
-// One list waits for a later signal of the host, another for a signal of a later list.
+// One list waits for a signal that the host gives later, another for a signal of a list that is
+// submitted later.
 TEST(VirtualAccelerator, ListsWaitForWhatComesLater) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     VirtualAccelerator gpu({.seed = seed, .queues = 2});
@@ -134,7 +135,7 @@ TEST(VirtualAccelerator, ListsWaitForWhatComesLater) {
     gpu.signal({host, 2});
     EXPECT_EQ(gpu.reached(copied), 0u);
     expect_error(ErrorCode::kRequest, "cannot be set", [&] { gpu.signal({host, 2}); });
-    // The copy has not begun, and the host must not write the bytes that it will read.
+    // The copy has not begun yet, so the host must not write the bytes that the copy will read.
     expect_error(ErrorCode::kRequest, "in progress", [&] { put_floats(gpu, a.at(), {7}); });
     expect_error(ErrorCode::kRequest, "in progress", [&] { floats_at(gpu, a.at(8), 1); });
     gpu.signal({host, 3});
@@ -169,8 +170,8 @@ TEST(VirtualAccelerator, FreeingWaits) {
   }
 }
 
-// Three copies go to one place. Without an order each is the last at times; with an order it is
-// always the third. The same seed gives the same result.
+// Three copies go to one place. Without an order, each of them is the last one at times; with an
+// order, it is always the third. The same seed gives the same result.
 TEST(VirtualAccelerator, TakesEveryOrderThatIsLeftOpen) {
   auto last = [](uint64_t seed, bool ordered) {
     VirtualAccelerator gpu({.seed = seed, .queues = 2});
