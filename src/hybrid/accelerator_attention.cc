@@ -1,4 +1,4 @@
-// Attention of AcceleratorLayers: products, norms of heads, rotary positions, and the positions
+// The attention of AcceleratorLayers: products, norms of heads, rotary positions, and the positions
 // that rows see.
 #include <algorithm>
 #include <vector>
@@ -10,9 +10,9 @@ namespace hearth {
 namespace {
 
 // Calls act(KV head, query heads, query heads that share a KV head) for each call that a shard's
-// heads take. KV heads are counted from the shard's first. One call is enough where the shard has
-// whole groups of query heads. Else each KV head takes a call, since the shard begins or ends
-// inside a group.
+// heads need. KV heads are counted from the shard's first. One call is enough where the shard has
+// all query heads of each of its KV heads. If the shard begins or ends between query heads of one
+// KV head, there is a call for each KV head.
 template <typename Act>
 void for_head_calls(const UnitRange& queries, const UnitRange& kv, uint32_t group, const Act& act) {
   if (queries.begin == kv.begin * group && queries.end == kv.end * group) {
@@ -68,8 +68,9 @@ void AcceleratorLayers::finish(const AttentionBlock& block, const Projected& of,
   add_partial(partials, heads, output, of.shard);
 }
 
-// Makes an attention block's commands, shard by shard. Where a norm spans all heads of a row, all
-// shards' queries and keys are projected first, then normed together, and then each shard goes on.
+// Makes the commands of an attention block, shard by shard. If a norm spans all heads of a row,
+// this first projects the queries and keys of all shards, then norms them together, and then makes
+// the rest of each shard.
 Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
   const WeightTable& table = weights_.model().weights();
   Partials partials = partials_of(block.output);
@@ -97,8 +98,8 @@ Partials AcceleratorLayers::make(const AttentionBlock& block, ValueId input) {
   return partials;
 }
 
-// Norms rows over all heads. Where several shards have the same KV head, the first shard's moments
-// are taken: the head is the same in each.
+// Norms rows over all heads. If several shards have the same KV head, this takes the moments of the
+// first shard's copy, since the copies are equal.
 void AcceleratorLayers::norm_rows(const NormRef& by, const std::vector<HeadRows>& parts,
                                   uint32_t heads, uint32_t length) {
   const WeightTable& table = weights_.model().weights();
@@ -209,7 +210,7 @@ Place AcceleratorLayers::angles_of(const RopeParams& rope) {
   return place;
 }
 
-// Returns page * 64 + slot for each row.
+// Returns the place of the rows' slots, which are page * 64 + slot.
 Place AcceleratorLayers::slots() {
   if (slots_) return slots_;
   std::vector<uint32_t> slots;

@@ -1,7 +1,7 @@
-// Layers of experts of AcceleratorLayers, in the order of graph/ops/experts.h. The routed experts
-// are multiplied batch after batch (expert_batches.h), and a segment's sum is a chain in place. The
-// shared expert is computed before them, while they are being copied. The host never learns which
-// rows chose which expert, so every batch has room for all rows.
+// The layers of experts in AcceleratorLayers, in the order of graph/ops/experts.h. The routed
+// experts are multiplied batch after batch (expert_batches.h), and a segment's sum is a chain in
+// place. The shared expert is computed first, while the routed ones are being copied. The host does
+// not know which rows chose which expert, so every batch has room for all rows.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -40,7 +40,8 @@ AcceleratorLayers::Routed AcceleratorLayers::route(const ExpertsBlock& block, Va
   return of;
 }
 
-// Returns the most choices of these experts: a row chooses an expert at most once.
+// Returns how many choices these experts may get from all rows. A row chooses an expert at most
+// once.
 uint32_t AcceleratorLayers::room_of(const Routed& of, uint32_t experts) const {
   return step_.rows() * std::min(of.block.rule.used, experts);
 }
@@ -179,7 +180,7 @@ Partials AcceleratorLayers::make(const ExpertsBlock& block, ValueId input) {
     bring(input, act_format_for(weight->type.kind));
   }
   ExpertRooms rooms;
-  std::vector<ValueId> sums;  // the sums of the shard's tree that are not added up yet
+  std::vector<ValueId> sums;  // of the shard's tree, not added up yet
   for (uint32_t i = 0; i < batches.size(); ++i) {
     const ExpertBatch& batch = batches[i];
     const auto shares = [&](const ExpertBatch& other) {

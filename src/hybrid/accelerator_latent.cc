@@ -1,8 +1,9 @@
-// Attention to latents in AcceleratorLayers (graph/ops/latent.h): down-projections into pages of
+// Attention to latents in AcceleratorLayers (graph/ops/latent.h): projections down into pages of
 // latents, and the absorbed and the expanded form of attention.
 //
-// Data of some heads at a time lies in one value, laid out here. Its length depends on the number
-// of rows and not on their texts, so a pass's memory follows from its rows and the context alone.
+// One value holds all data of some heads at a time, and this file decides where each array lies in
+// it. The value's length depends on the number of rows, not on their texts. So the memory of a pass
+// follows from its rows and the context.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -19,21 +20,21 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kFloat = sizeof(float), kWorkAlign = 256;
-// The heads that absorbed rows take at a time. Expanded rows take as many heads at a time as have
-// keys and values of kExpandedBytes, but at least one.
+// How many heads absorbed rows take at a time. Expanded rows take as many as have keys and values
+// of kExpandedBytes together, but at least one.
 constexpr uint32_t kAbsorbedHeads = 4;
 constexpr uint64_t kExpandedBytes = 128 << 20;
 
 uint64_t aligned(uint64_t bytes) { return round_up(bytes, kWorkAlign); }
 
-// Returns the rows from `row` on, each from `column` on.
+// Returns the part of `rows` from row `row` and column `column` on.
 FloatRows part_of(FloatRows rows, uint64_t row, uint64_t column) {
   rows.at = rows.at + (row * rows.stride + column) * kFloat;
   return rows;
 }
 
-// Returns the positions that the last `rows` rows of a sequence of `positions` see, added up over
-// these rows: each sees all up to its own.
+// Returns how many positions the last `rows` rows of a sequence of `positions` positions see, added
+// up over these rows. Each row sees all positions up to its own.
 uint64_t seen_by(uint32_t rows, uint32_t positions) {
   return uint64_t{rows} * (2 * uint64_t{positions} + 1 - rows) / 2;
 }
@@ -58,7 +59,7 @@ class LatentCommands {
   Partials make(ValueId input);
 
  private:
-  // Some of a shard's heads, with their queries and the output of their attention.
+  // Some heads of a shard, with their queries and the output of their attention.
   struct Heads {
     uint32_t shard;
     UnitRange heads;
@@ -67,18 +68,19 @@ class LatentCommands {
 
     uint32_t column(uint32_t head, uint32_t length) const { return (head - heads.begin) * length; }
   };
-  // Absorbed rows that follow each other, of one text or of several.
+  // Absorbed rows that follow each other in the step. They may belong to several texts.
   struct AbsorbedRows {
     uint32_t first, rows;
     uint32_t positions;  // the most positions that a row sees
     uint64_t seen;       // positions that the rows see, added up
   };
-  // The bytes that one head takes for absorbed rows.
+  // The bytes of each array that one head needs for absorbed rows.
   struct AbsorbedSizes {
     uint64_t nope, query, mix, mix_act, edges;
     uint64_t all() const { return nope + query + mix + mix_act + edges; }
   };
-  // The products of heads by their parts of a weight. Activations and results lie evenly apart.
+  // Products of some heads, each with its own part of a weight. Activations and results lie at even
+  // distances from head to head.
   struct HeadProducts {
     const Weight& weight;
     uint32_t length;
@@ -105,7 +107,7 @@ class LatentCommands {
   LatentPages pages_of(uint32_t s, uint32_t first_page, uint32_t count) const;
   LatentPages all_pages(uint32_t s) const { return pages_of(s, 0, layers_.pages_->pages->count()); }
   void attend(const Heads& of);
-  // Calls act(heads) for all heads, `most` at a time.
+  // Calls act(heads) for all heads in turn, at most `most` of them at a time.
   template <typename Act>
   static void for_heads(UnitRange all, uint32_t most, const Act& act) {
     for (uint32_t head = all.begin; head < all.end; head += most) {
@@ -183,8 +185,9 @@ Partials LatentCommands::make(ValueId input) {
   return partials;
 }
 
-// Computes the normed latents with the rotated part of the key behind them, and low-rank queries
-// where the model has them. Every shard has these matrices; the first shard's copies are used.
+// Computes the normed latents, each followed by the rotated part of the key. If the model has
+// low-rank queries, computes these too. Every shard has a copy of these matrices; this uses the
+// first shard's.
 ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
   const ValueId latents = layers_.linear(input, {block_.latent_down, {}}, 0, true);
   if (block_.query_down) {
@@ -198,9 +201,9 @@ ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
   return latents;
 }
 
-// Returns how many heads have their queries in memory at a time. Their queries are no longer than
-// the result of all heads' attention. The queries of all heads would be the longest value of a
-// pass.
+// Returns for how many heads queries are in memory at a time. Their queries take no more memory
+// than the result of the attention of all heads. Queries of all heads at once would be the longest
+// value of a pass.
 uint32_t LatentCommands::query_heads(uint32_t heads) const {
   const uint32_t most = std::max(heads * block_.value_length / block_.key_length, 1u);
   const uint32_t parts = (heads + most - 1) / most;
@@ -272,8 +275,9 @@ LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t c
           .length = pages.key_length};
 }
 
-// Computes expanded rows, then absorbed ones, some heads at a time. Each list of heads is for all
-// texts, so many short texts take no more commands than a long one.
+// Computes the attention of expanded rows, then that of absorbed ones, for some heads at a time.
+// These heads are computed for all texts at once, so many short texts take no more commands than a
+// long one.
 void LatentCommands::attend(const Heads& of) {
   const auto expands = [](const StepItem& item) { return item.expanded > 0; };
   if (std::ranges::any_of(layers_.step_.items, expands)) {
@@ -300,8 +304,8 @@ LatentCommands::AbsorbedSizes LatentCommands::absorbed_sizes() const {
           .edges = whole ? 0 : aligned(rows * edge * kFloat)};
 }
 
-// Returns the runs of absorbed rows. A run ends where a text has expanded rows, which are its
-// first.
+// Returns the runs of absorbed rows. The first rows of a text may be expanded; they end the run
+// before them.
 std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const {
   std::vector<AbsorbedRows> all;
   for (const StepItem& item : layers_.step_.items) {
@@ -317,8 +321,8 @@ std::vector<LatentCommands::AbsorbedRows> LatentCommands::absorbed_rows() const 
   return all;
 }
 
-// Multiplies queries by the key matrices, and weighted sums of latents by the value matrices. So no
-// keys and values are made.
+// Multiplies the queries by the key matrices, and the weighted sums of latents by the value
+// matrices. So it needs no keys and values of the positions.
 void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which, UnitRange heads) {
   const uint32_t rows = which.rows, first = which.first, n = heads.size();
   const Place nope = of.work, query = nope + kAbsorbedHeads * absorbed_.nope;
@@ -355,7 +359,8 @@ void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which,
        part_of(of.out, first, of.column(heads.begin, length)), length, edges, absorbed_.edges});
 }
 
-// Quantises the first n floats of each head, `head_floats` apart, into the format that `by` takes.
+// Quantises the first n floats of each head to the format that the weight `by` takes. Heads are
+// `head_floats` floats apart.
 void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t n, uint32_t rows,
                               UnitRange heads, const Weight& by, Place to, uint64_t bytes) {
   const ActFormat format = act_format_for(by.shards[0].spec.kind);
@@ -366,8 +371,9 @@ void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t
   }
 }
 
-// Multiplies by each head's part of a matrix. A head that does not begin and end at panels' ends
-// gets its neighbours' rows too. Its own are then copied out by adding -0, which changes no number.
+// Multiplies by each head's part of a matrix. If a head's rows do not begin and end at the ends of
+// panels, the product also has rows of its neighbours. Then the head's rows are copied out by
+// adding -0, which changes no number.
 void LatentCommands::multiply(const Heads& of, UnitRange heads, uint32_t rows,
                               const HeadProducts& by) {
   const Shard& shard = by.weight.shards[of.shard];
@@ -401,7 +407,8 @@ KvPages LatentCommands::expanded_pages(uint32_t heads, uint32_t count, Place at)
   return pages;
 }
 
-// Returns the bytes of a head: keys and values of a whole context, and the matrices that make them.
+// Returns how many bytes one head takes: its keys and values for a whole context, and the matrices
+// that make them.
 uint64_t LatentCommands::expanded_head_bytes() const {
   return pages_for(layers_.context_) * expanded_pages(1, 0, {}).stride +
          aligned(uint64_t{kv_lora_rank_} * nope_length_ * kFloat) +
@@ -413,8 +420,8 @@ uint32_t LatentCommands::expanded_heads(UnitRange heads) const {
       std::clamp<uint64_t>(kExpandedBytes / expanded_bytes_, 1, heads.size()));
 }
 
-// Reads the heads' matrices back once for all texts. Makes keys and values once for every position
-// that a text's rows see, whatever chunks the cores would compute them in.
+// Unpacks the heads' matrices once for all texts. Makes the keys and values of each position that a
+// text's rows see only once, though the cores may do it again for each chunk.
 void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
   Place work = of.work + kAbsorbedHeads * absorbed_.all();
   const FloatRows key = matrix_rows(of, key_, heads, kv_lora_rank_, &work, true);
@@ -444,7 +451,8 @@ void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
   }
 }
 
-// Reads back these heads' rows of the weight, `length` each. Moves `*work` behind them.
+// Unpacks the rows of the weight that belong to these heads, `length` rows each. Moves `*work`
+// behind the result.
 FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRange heads,
                                       uint32_t length, Place* work, bool ordered) {
   const Shard& shard = by.shards[of.shard];
@@ -462,7 +470,8 @@ FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRan
   return rows;
 }
 
-// Returns what expanded rows see from `row` on: positions up to their own, on pages of their text.
+// Returns which positions the expanded rows see, from row `row` on: all up to their own, on their
+// text's pages.
 Place LatentCommands::sees(uint32_t row) {
   Place& at = layers_.latent_inputs_.sees;
   if (!at) {
@@ -473,7 +482,8 @@ Place LatentCommands::sees(uint32_t row) {
   return at + uint64_t{row} * sizeof(PagedRow);
 }
 
-// Returns the numbers 0, 1, ..., as many as the largest matrix of all heads has rows.
+// Returns the place of the numbers 0, 1, ... There are as many as the largest matrix of all heads
+// has rows.
 Place LatentCommands::numbers() {
   Place& at = layers_.latent_inputs_.numbers;
   if (at) return at;

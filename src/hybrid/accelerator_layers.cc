@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Says why no pass computes this attention, whatever the pass is for.
+// Says why neither kind of pass computes this attention; empty: both can.
 std::string why_not(const AttentionBlock& attention) {
   if (attention.sinks) return "attention with sinks is not computed on a GPU yet";
   if (attention.gated) return "gates of heads are not computed on a GPU yet";
@@ -46,7 +46,7 @@ std::string why_not(const Block& block) {
 }
 
 std::string why_not(const WeightSpec& weight) {
-  // Every node has a copy of these weights, and passes multiply with one of them.
+  // Every node has a copy of these weights. A pass uses just one of the copies.
   constexpr std::string_view kOneOfCopies[] = {"router", "q_a", "kv_a"};
   if (weight.input_order) {
     return "weights whose columns are reordered are not computed on a GPU yet";
@@ -58,7 +58,7 @@ std::string why_not(const WeightSpec& weight) {
   return "";
 }
 
-// Says why the block's activation is not computed; empty: it is, or the block has none.
+// Says why a pass does not compute the block's activation; empty: it does, or the block has none.
 std::string why_not_activated(const Block& block) {
   const auto* feed_forward = std::get_if<FeedForwardBlock>(&block.body);
   const auto* experts = std::get_if<ExpertsBlock>(&block.body);
@@ -68,8 +68,9 @@ std::string why_not_activated(const Block& block) {
   return limits ? "SwiGLU with limits is not computed on a GPU yet" : "";
 }
 
-// Says why a pass computes not all blocks of the model; empty: it does. `why_kept` judges what
-// attention keeps from step to step and its mask. `takes`: the weights that the pass computes with.
+// Says why a pass cannot compute all blocks of the model; empty: it can. `why_kept` says what is
+// wrong with the mask of an attention and with what it keeps from step to step. `takes` tells which
+// weights the pass uses.
 std::string why_not_computed(const ModelSpec& spec, bool prefills, const char* why_others,
                              const std::function<std::string(const AttentionBlock&)>& why_kept,
                              const std::function<bool(const WeightSpec&)>& takes) {
@@ -238,7 +239,7 @@ void AcceleratorLayers::add_partial(Partials* partials, ValueId x, const Weight&
   partials->tree.bundle.values.push_back(of.out);
 }
 
-// Looks rows up: each shard writes the rows that it has.
+// Looks up rows of a table. Each shard writes the rows that it has.
 ValueId AcceleratorLayers::table_rows(const Weight& table, Place rows_of, float scale) {
   const ValueId out = add_value(table.k);
   bool first = true;
@@ -259,7 +260,7 @@ ValueId AcceleratorLayers::table_rows(const Weight& table, Place rows_of, float 
   return out;
 }
 
-// Adds the rows' types, with one call for neighbouring rows of one type.
+// Adds the embeddings of the rows' types. Neighbouring rows of one type need only one call.
 void AcceleratorLayers::add_types(const EmbeddingBlock& embedding, ValueId x) {
   const WeightTable& table = weights_.model().weights();
   const Place types[] = {weights_.vector(table.optional_vector(embedding.type)),
@@ -278,7 +279,7 @@ void AcceleratorLayers::add_types(const EmbeddingBlock& embedding, ValueId x) {
   }
 }
 
-// Does on the accelerator what embed_row() does (graph/ops/rows.h).
+// Computes on the accelerator what embed_row() computes on the cores (graph/ops/rows.h).
 Reduced AcceleratorLayers::embed(const EmbeddingBlock& embedding,
                                  const std::optional<NormRef>& before) {
   const WeightTable& table = weights_.model().weights();
@@ -324,7 +325,7 @@ Partials AcceleratorLayers::block(uint32_t layer, const Block& block, const Redu
   const auto* experts = std::get_if<ExpertsBlock>(&block.body);
   const auto* latents = std::get_if<LatentBlock>(&block.body);
   if (filled_) {
-    // These partial sums are never added up.
+    // A pass stops before these experts, so it needs their partial sums only in shape.
     if (experts != nullptr) return no_partials(*experts);
     if (latents != nullptr) return partials_of({latents->output, {}});
     return partials_of(attention != nullptr ? attention->output

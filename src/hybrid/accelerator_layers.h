@@ -1,7 +1,7 @@
 // Turns the blocks of a model into commands of an accelerator, for one step whose texts are whole.
-// It is the second builder, beside the one for the cores (models/core_graph.h), and gives the same
-// bits. Sums and norms are made in the orders that graph/ops have. Each shard's columns are partial
-// sums of their own, so a model that is cut gives the same bits here as on the cores.
+// It is the second such builder, beside the one for the cores (models/core_graph.h), and gives the
+// same bits. It makes sums and norms in the orders of graph/ops. Each shard's columns are partial
+// sums of their own, so a model that is cut into shards also gives the bits of the cores.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,24 @@
 
 namespace hearth {
 
-// Says why no pass computes such a model; empty: a pass can compute it. A pass computes
-// feed-forward layers and attention that keeps nothing, in encoders and decoders. It computes no
-// cached keys and values, latents, experts or orders of columns; passes that fill pages compute
+// Says why no pass without pages computes such a model; empty: a pass can. Such passes compute
+// feed-forward layers and attention that keeps nothing, in encoders and decoders. They compute no
+// cached keys and values, latents, experts or orders of columns. Passes that fill pages compute
 // latents and experts.
 std::string why_no_pass(const ModelSpec& spec);
 
-// Whether a layer has weights that cores with BF16 instructions multiply with those instructions.
+// Whether a layer has weights for which cores with BF16 instructions use these instructions.
 bool layers_take_bf16(const ModelSpec& spec);
 
-// Says why no pass fills pages for such a model (prefill_pass.h); empty: one does.
+// Says why no pass with pages (prefill_pass.h) computes such a model; empty: a pass can.
 std::string why_no_prefill(const ModelSpec& spec);
-// Whether the pages that a pass fills have other bits than cores of this level give. That is so
-// where the level has BF16 instructions and a layer uses them; a pass has the bits of levels
-// without them.
+// Whether a pass fills pages with other bits than cores of this level would. It does if the level
+// has BF16 instructions and a layer uses them: a pass gives the bits of levels without these
+// instructions.
 bool pass_has_own_bits(const ModelSpec& spec, Isa isa);
 
-// Whether the weight belongs to a layer. Tables and heads do not; streamed prompts leave them to
-// the cores.
+// Whether the weight belongs to a layer. Embedding tables and heads do not: when prompts are
+// streamed, only the cores use those.
 bool in_a_layer(const WeightSpec& weight);
 // Whether the weight is a matrix that is multiplied with activations in BF16.
 bool takes_bf16(const WeightSpec& weight);
@@ -52,10 +52,11 @@ struct PrefillPages {
 
 class AcceleratorLayers : public BlockBuilder {
  public:
-  // All arguments must outlive this object, and what the step points at must outlive the inputs of
-  // its commands. The step has no rows of logits. `context`: the most positions of a sequence. With
-  // `pages`, keys and values are written there and attention reads them from there. The last layer
-  // then ends with its keys and values: neither its attention nor anything after it is computed.
+  // All arguments must outlive this object. What the step points at must outlive the writing of the
+  // commands' inputs. The step has no rows of logits. `context`: the most positions of a sequence.
+  // With `pages`, keys and values are written to these pages and attention reads them from there.
+  // The last layer then ends with its keys and values: neither its attention nor anything after it
+  // is computed.
   AcceleratorLayers(const PassWeights& weights, uint32_t context, const StepView& step,
                     PassCommands* commands, const PrefillPages* pages = nullptr);
 
@@ -65,7 +66,7 @@ class AcceleratorLayers : public BlockBuilder {
                const Next& next) override;
   void logits(const Bundle&, WeightId) override {}
 
-  // Returns the last norm of all of the step's rows.
+  // Returns the result of the model's last norm, for all rows of the step.
   FloatRows last() const { return values_[last_].rows; }
 
  private:
@@ -83,11 +84,11 @@ class AcceleratorLayers : public BlockBuilder {
 
   ValueId add_value(uint32_t width);
   ValueId add_value(const FloatRows& rows, uint32_t width);
-  // Quantises `x` into that format unless it has it already; returns whether it had it.
+  // Quantises `x` to that format unless that was done before. Returns whether it had been done.
   bool bring(ValueId x, ActFormat format);
   FloatRows head_rows(ValueId x, uint32_t head, uint32_t length) const;
-  // The product with all of shard s, and its value. `fresh`: x was only now brought into the format
-  // of the product, so the product must be ordered after that.
+  // A product with shard s of a weight, and the value of its result. `fresh`: x was quantised only
+  // now, so the product must be ordered after that command.
   struct Product {
     GemmCall call;
     ValueId out;
@@ -95,7 +96,7 @@ class AcceleratorLayers : public BlockBuilder {
   };
   Product product(ValueId x, const Weight& weight, uint32_t s);
   static GateKind gate_kind(Activation activation);
-  // Multiplies without adding the bias.
+  // Multiplies, and leaves the bias out.
   ValueId linear(ValueId x, const LinearRef& by, uint32_t s, bool ordered);
   // Adds the bias, if there is one. Where `*ordered` is true, the addition is ordered after all
   // commands before it, and `*ordered` becomes false.
@@ -121,7 +122,8 @@ class AcceleratorLayers : public BlockBuilder {
   Partials make(const LatentBlock& block, ValueId input);
   Partials make(const FeedForwardBlock& block, ValueId input);
   Partials make(const ExpertsBlock& block, ValueId input);
-  // A layer of experts under way, with the results of its RouteCall and GroupCall (kernel_calls.h).
+  // A layer of experts whose commands are being made, with the results of its RouteCall and
+  // GroupCall (kernel_calls.h).
   struct Routed {
     const ExpertsBlock& block;
     std::vector<ExpertWeights> experts;
@@ -129,23 +131,23 @@ class AcceleratorLayers : public BlockBuilder {
     Place chosen, weights, place, row, first;
   };
   Routed route(const ExpertsBlock& block, ValueId input);
-  // The room for what a shard's experts make of rows, as many as may come to one batch.
+  // The memory for what a shard's experts compute. It has room for the most rows that a batch may
+  // get.
   struct ExpertRooms {
     FloatRows gate, up, out;
     Place hidden;  // in the format of down's activations
   };
   ExpertRooms rooms_for(const Routed& of, std::span<const ExpertBatch> batches, uint32_t s);
-  // Adds the results of a batch's experts onto a sum; `begins`: the sum begins with them.
+  // Adds the results of a batch's experts to a sum. `begins`: they are the first ones in it.
   void add_batch(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch, ValueId sum,
                  bool begins);
-  // Adds the results of some experts of the batch, as add_batch() does for all of them. They are
-  // batch.experts[which], whose numbers have no gap.
+  // Does that for some experts of the batch: batch.experts[which], whose numbers must have no gap.
   void add_experts(const Routed& of, const ExpertRooms& rooms, const ExpertBatch& batch,
                    const UnitRange& which, ValueId sum, bool begins);
   uint32_t room_of(const Routed& of, uint32_t experts) const;
   Partials no_partials(const ExpertsBlock& block) const;
   PartialTree shared_expert(const ExpertsBlock& block, ValueId input);
-  // Replaces the last two sums by their sum, which takes the place of the lower one.
+  // Adds up the last two sums. The result replaces both.
   void merge(std::vector<ValueId>* sums);
   ValueId attend(const AttentionBlock& block, const Heads& heads, ValueId q, ValueId k, ValueId v);
   void store(const AttentionBlock& block, const Projected& of);
@@ -153,7 +155,7 @@ class AcceleratorLayers : public BlockBuilder {
   bool is_last_layer() const { return layer_ + 1 == weights_.model().spec().layers.size(); }
   void turn(const AttentionBlock& block, ValueId x, uint32_t heads);
   void norm_heads(const NormRef& by, ValueId x, uint32_t heads, uint32_t length);
-  // A shard's part of rows whose norm spans all heads.
+  // One shard's heads in rows whose norm spans the heads of all shards.
   struct HeadRows {
     ValueId x;
     UnitRange heads;
@@ -173,8 +175,8 @@ class AcceleratorLayers : public BlockBuilder {
   const StepView step_;
   PassCommands& commands_;
   const PrefillPages* pages_;
-  uint32_t layer_ = 0;   // whose commands are being made
-  bool filled_ = false;  // whether the pages of all layers have been filled
+  uint32_t layer_ = 0;   // the layer whose commands are being made
+  bool filled_ = false;  // whether all commands that fill pages are made
   Place slots_;          // the rows' slots in their pages; no place until needed
   std::vector<Value> values_;
   std::vector<std::pair<const RopeParams*, Place>> angles_;  // of the step: cosines, then sines

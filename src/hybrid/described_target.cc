@@ -10,8 +10,8 @@
 namespace hearth {
 namespace {
 
-// Returns the machine marked as described, so that its memory is neither bound nor taken in
-// advance.
+// Returns the machine marked as described. So the memory of arenas is neither bound to nodes nor
+// touched.
 Machine as_described(Machine machine) {
   machine.source = MachineSource::kDescribed;
   return machine;

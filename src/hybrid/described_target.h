@@ -1,7 +1,7 @@
-// The target of passes over a model that is not loaded: the model laid out as an engine would lay
-// it out, with room for keys and values. Its places are in address space with no memory behind it.
-// Passes over it are only timed (PassTarget::only_timed). So a model can be judged before it is
-// fetched, and may be larger than this machine.
+// The target of passes over a model that is not loaded. The model is laid out as an engine would do
+// it, with room for keys and values. But its places are address space without memory. So passes
+// over it are only timed (PassTarget::only_timed). This allows to judge a model before its files
+// are fetched, even one that is larger than this machine.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace hearth {
 
 class DescribedTarget {
  public:
-  // The spec's tensors outlive this. Throws Error: kUnsupported where why_no_prefill() gives a
-  // reason, kResource where the address space itself is short.
+  // The spec's tensors must outlive this object. Throws Error: kUnsupported where why_no_prefill()
+  // gives a reason, kResource where the address space is too small.
   DescribedTarget(ModelSpec spec, const Machine& machine, ModelPlacement placement, KvType kv_type,
                   uint32_t context);
   DescribedTarget(const DescribedTarget&) = delete;

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// The seconds without the end of a block after which the accelerator counts as hung.
+// The accelerator counts as hung when no block ends for so many seconds.
 constexpr double kMaxSeconds = 20;
 
 const Model& computable(const Model& model) {
@@ -41,8 +41,8 @@ EncoderPass::Made EncoderPass::make(const StepView& step) const {
   return made;
 }
 
-// Reserves memory and tries all calls of the largest step. So no text meets a lack of memory or a
-// call that the accelerator cannot do.
+// Reserves memory for the largest step, and checks that the accelerator can do all its calls. So no
+// text fails later for lack of memory or of a call.
 void EncoderPass::reserve() {
   const LargestPass largest(limits_.context, limits_.rows);
   Made made = make(largest.step().view());
@@ -71,7 +71,7 @@ void EncoderPass::run(const StepView& step) {
   const Place last = made.commands.place_in(in, made.last.at);
   const uint64_t stride = made.last.stride;
   const uint32_t width = model_->spec().hyper.width;
-  // Neighbouring rows are read in one piece.
+  // Rows that follow each other are read in one piece.
   std::vector<float> rows;
   for (size_t i = 0; i < step.outputs.size();) {
     size_t end = i + 1;

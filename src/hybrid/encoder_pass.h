@@ -1,6 +1,6 @@
-// Runs the steps of an encoder on an accelerator that has its weights, as an engine's lane runs
-// them on the cores. One walk over the model's blocks makes a step's commands. They are submitted
-// as one list, and run() waits for their end.
+// Runs the steps of an encoder on an accelerator that has its weights. It does what an engine's
+// lane does on the cores. One walk over the model's blocks makes the commands of a step. They are
+// submitted as one list, and run() waits until it ends.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ struct PassLimits {
 
 class EncoderPass : public StepRunner {
  public:
-  // Copies the weights, and takes the memory of the largest step. Throws Error: kUnsupported where
-  // why_no_pass() (accelerator_layers.h) gives a reason or the accelerator cannot do a call,
+  // Copies the weights, and allocates the memory of the largest step. Throws Error: kUnsupported
+  // where why_no_pass() (accelerator_layers.h) gives a reason or the accelerator cannot do a call,
   // kResource where memory is short.
   EncoderPass(std::shared_ptr<const Model> model, std::shared_ptr<Accelerator> accelerator,
               const PassLimits& limits);
@@ -36,7 +36,7 @@ class EncoderPass : public StepRunner {
     PassCommands commands;
     FloatRows last;
   };
-  // Returns the pass before its values have places.
+  // Returns the commands of a step. Its values have no places yet.
   Made make(const StepView& step) const;
   void reserve();
 

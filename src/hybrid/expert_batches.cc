@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// The bytes of one expert that a shard has.
+// The bytes that a shard has of one expert, which lie together.
 struct Run {
   uint32_t expert;
   const std::byte *begin, *end;
@@ -35,7 +35,7 @@ class Batches {
  public:
   explicit Batches(uint32_t most) : most_(most) {}
 
-  // Adds the batches of a segment.
+  // Adds the batches of a segment, whose experts have these `count` runs.
   void add(uint32_t shard, uint32_t segment, const Run* runs, uint32_t count) {
     for (uint32_t i = 0, done = 0; done < count; ++i) {
       const UnitRange part = even_part(count, most_, i);

@@ -1,7 +1,8 @@
 // The routed experts of a layer in the order in which an accelerator multiplies and adds them
-// (graph/ops/experts.h): by shard, then by segment of the shard, then ascending. A shard's bytes of
-// an expert are one run of its arena, and the shard's next expert follows at a multiple of
-// kExpertAlign. So neighbouring experts of one segment can be copied at once: they are a batch.
+// (graph/ops/experts.h): by shard, then by segment of the shard, then in ascending order. The bytes
+// that a shard has of an expert lie together in its arena. Those of its next expert follow at a
+// multiple of kExpertAlign. So one copy can take several neighbouring experts of a segment, which
+// are a batch.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ struct ExpertBatch {
   uint64_t stride = 0;               // bytes from expert to expert, a multiple of kExpertAlign
   uint64_t bytes = 0;                // of all of them
 
-  // Whether the experts' numbers have no gap. They have none where experts are cut over the shards.
+  // Whether the experts' numbers have no gap. They may have gaps where whole experts are dealt to
+  // shards.
   bool on_end() const { return experts.back() - experts.front() + 1 == experts.size(); }
 };
 

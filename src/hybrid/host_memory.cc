@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Drivers give 2 to 4 GiB as the longest piece. Smaller pieces cost only a few more calls.
+// Many drivers import at most 2 to 4 GiB in one piece. Smaller pieces cost only a few more calls.
 constexpr uint64_t kPieceBytes = uint64_t{1} << 30;
 
 }  // namespace

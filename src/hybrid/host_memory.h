@@ -1,6 +1,6 @@
-// Memory of the process, imported so that an accelerator copies from and to it directly. It is
-// imported from its first byte on, in pieces as large as the driver takes, until the driver refuses
-// one.
+// Imported memory of the process, so that an accelerator copies from and to it directly. It is
+// imported from its first byte on, in pieces as long as the driver accepts. If the driver refuses a
+// piece, this and all later bytes are not imported.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,11 @@ namespace hearth {
 
 class HostMemory {
  public:
-  // The memory outlives this. It begins and ends at multiples of facts().import_alignment.
+  // The memory must outlive this object. It must begin and end at multiples of
+  // facts().import_alignment.
   HostMemory(Accelerator& accelerator, std::span<std::byte> memory);
 
-  // Says why some of it is not imported; empty: all is.
+  // Says why some of the memory is not imported; empty: all of it is.
   const std::string& why_not_all() const { return why_not_all_; }
   // Returns whether these bytes of the memory are imported.
   bool holds(const std::byte* first, uint64_t bytes) const;

@@ -20,7 +20,8 @@ struct Range {
   }
 };
 
-// The ranges of a shard's matrices in a layer: those before the experts, and those after them.
+// The ranges that a shard's matrices of a layer take, apart from its routed experts: those before
+// the experts, and those after them.
 struct Ranges {
   std::vector<Range> all;
   bool parted = true;  // the next matrix begins a new range

@@ -1,6 +1,7 @@
-// The runs of each shard's arena that hold a layer's matrices: a layer is copied to an accelerator
-// as these runs. They are few, since a Model packs matrices in the order of its spec. Routed
-// experts are copied by themselves (expert_batches.h), and divide a layer's run in two.
+// The runs of bytes in each shard's arena that hold a layer's matrices. Copying these runs copies
+// the layer to an accelerator. They are few, since a Model packs matrices in the order of its spec.
+// Routed experts are copied separately (expert_batches.h). They lie between other matrices of the
+// layer, which so have two runs.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ struct LayerRun {
   uint32_t shard = 0;
   const std::byte* first = nullptr;
   uint64_t bytes = 0;
-  uint64_t offset = 0;  // in a copy of the layer's runs, each at a multiple of 256 bytes
+  uint64_t offset = 0;  // in the copy, where each run begins at a multiple of 256 bytes
 };
 
 struct LayerRuns {
@@ -23,8 +24,8 @@ struct LayerRuns {
   uint64_t bytes = 0;          // of a copy of all runs
 };
 
-// Returns for each layer the runs of all matrices but those of routed experts. A matrix that every
-// shard has a copy of is in the first shard's runs alone. The model's weights must have their
+// Returns for each layer the runs of all matrices except those of routed experts. If every shard
+// has a copy of a matrix, only the first shard's runs have it. The model's weights must have their
 // places.
 std::vector<LayerRuns> layer_runs(const Model& model);
 

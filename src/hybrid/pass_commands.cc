@@ -77,7 +77,8 @@ uint64_t PassLayout::min_piece() const {
   return most;
 }
 
-// Returns the lifetime of each value; commands that run side by side count as one time.
+// Returns the lifetime of each value, counted in steps of time. Commands that run side by side
+// share one step.
 std::vector<ActivationValue> PassCommands::lifetimes(const Place& kept) const {
   std::vector<ActivationValue> values;
   for (uint64_t bytes : bytes_) {

@@ -1,11 +1,12 @@
-// The commands of one pass while they are made: calls over values that have no place yet. A value
-// is a buffer of its own as long as the list is made. lay_out() then gives the same bytes to values
-// that are never needed together (memory/activation_plan.h). It uses as many pieces as an
-// accelerator's longest buffer asks for. A pass of more rows has the same values in the same order,
-// only longer. So a pass of fewer rows can use the layout of a larger one.
+// The commands of one pass while they are being made: calls over values that have no place yet.
+// Each value counts as a buffer of its own as long as the list is made. lay_out() then gives the
+// same bytes to values that are never needed together (memory/activation_plan.h). It divides the
+// bytes into as many pieces as the longest buffer of the accelerator requires. A pass of more rows
+// has the same values in the same order, only longer. So a pass of fewer rows can use the layout of
+// a larger one.
 //
-// The host's inputs lie apart from the values: inputs that the host holds are in one buffer, and
-// inputs that it makes while it writes them are in another.
+// The host's inputs lie apart from the values. Inputs whose bytes the host holds are in one buffer;
+// those that it makes while it writes them are in another.
 //
 //   PassCommands pass;
 //   Place x = pass.input(bytes), y = pass.value(bytes);
@@ -37,60 +38,62 @@ struct PassLayout {
   std::vector<Slot> slots;       // by value
   std::vector<uint64_t> pieces;  // bytes of each
 
-  // Returns the length of the shortest piece that every value fits into.
+  // Returns the length of the shortest piece into which every value fits.
   uint64_t min_piece() const;
 };
 
 class PassCommands {
  public:
   struct Buffers {
-    BufferId inputs, made;         // `made`: none where no input is made
+    BufferId inputs, made;         // kNoBuffer in `made`: no input is made
     std::vector<BufferId> values;  // by piece
   };
 
-  // `holds_inputs`: false: inputs have places and sizes but no bytes, for finding out what a pass
-  // costs.
+  // `holds_inputs`: whether inputs keep their bytes. Without, they have only places and sizes,
+  // which is enough to find out what a pass costs.
   explicit PassCommands(bool holds_inputs = true) : holds_inputs_(holds_inputs) {}
 
   // Reserves the bytes of a value, at least one.
   Place value(uint64_t bytes);
   // Adds an input with these bytes; it begins at a multiple of 256 bytes of its buffer.
   Place input(std::span<const std::byte> bytes);
-  // Adds an input that is made piece by piece when it is written, so that the host never holds all
-  // of it. A piece is a multiple of `unit` bytes. `make` fills the piece that begins at byte
-  // `first`.
+  // Adds an input that is made piece by piece while it is written, so that the host never holds all
+  // of it. make(first, piece) fills the piece that begins at byte `first`. The length of a piece is
+  // a multiple of `unit` bytes.
   using MakePiece = std::function<void(uint64_t first, std::span<std::byte> piece)>;
   Place made_input(uint64_t bytes, uint64_t unit, MakePiece make);
-  // Adds a call. `ordered`: it runs after all commands before it; else it runs beside the one
-  // before.
+  // Adds a call. If `ordered`, it runs after all commands before it; else it runs beside the
+  // command before it.
   void add(KernelCall call, bool ordered = true);
 
-  // Begins a stage: commands that are added from now on use the weights of `part`. Commands before
-  // the first call of this function use the weights of the first layer, without its experts.
+  // Begins a stage: the commands that are added from now on use the weights of `part`. The first
+  // stage needs no such call: it uses the weights of the first layer, without those of routed
+  // experts.
   void begin_stage(const LayerPart& part);
 
-  // Makes the command before signal that the pass makes progress. It signals a value of the same
-  // timeline that the pass signals at its end.
+  // Makes the last command signal that the pass makes progress. The signal is a value of the
+  // timeline that also signals the pass's end.
   void mark() { list_.commands.back().signals.push_back({0, ++marks_}); }
 
   // The lengths of the two buffers of inputs, in bytes.
   uint64_t held_bytes() const { return held_bytes_; }
   uint64_t made_bytes() const { return made_bytes_; }
-  // Writes all inputs; made inputs come in pieces of at most 4 MiB. Writes zeros where the inputs'
-  // bytes are not held.
+  // Writes all inputs; inputs that are made come in pieces of at most 4 MiB. Where the inputs keep
+  // no bytes, writes zeros.
   using Write = std::function<void(const Place& to, std::span<const std::byte> bytes)>;
   void write_inputs(const Buffers& buffers, const Write& write) const;
 
-  // Gives values their places, in pieces of at most `piece_bytes`, or as long as the longest value
-  // where that is longer. The bytes of `kept`, if any, are not used again after it was made.
-  // Nothing may be added afterwards.
+  // Gives each value its place. Values lie in pieces of at most `piece_bytes`, or as long as the
+  // longest value if that is longer. No later value takes the bytes of `kept`, if any is given.
+  // After this, nothing may be added.
   const PassLayout& lay_out(uint64_t piece_bytes, const Place& kept = {});
   // Gives values the places that they have in the layout of a pass of at least as many rows.
   void lay_out_as(const PassLayout& larger);
   const PassLayout& layout() const { return layout_; }
 
-  // Returns the list with its inputs and values in these buffers. Its marks signal the moments()
-  // values of the timeline that follow `before`; the last value says that all commands have ended.
+  // Returns the list with its inputs and values in these buffers. Its marks and its end signal the
+  // moments() values of the timeline that follow `before`. The last value says that all commands
+  // have ended.
   CommandList placed_in(const Buffers& buffers, Moment before) const;
   uint64_t moments() const { return marks_ + 1; }
   // The commands of a stage, without signals.
@@ -102,7 +105,7 @@ class PassCommands {
   Place place_in(const Buffers& buffers, const Place& place) const;
 
  private:
-  // The accelerator's own buffers are numbered from 0; these numbers lie above them.
+  // Buffer numbers of this pass are above those that the accelerator gives, which begin at 0.
   static constexpr BufferId kMadeInputs = (BufferId{1} << 30) - 2, kInputs = kMadeInputs + 1,
                             kFirstValue = kInputs + 1;
   struct MadeInput {
@@ -118,7 +121,7 @@ class PassCommands {
   std::vector<MadeInput> made_;    // empty where inputs are not held
   std::vector<uint64_t> bytes_;    // by value
   PassLayout layout_;
-  CommandList list_;  // its signals are marks, counted from 1
+  CommandList list_;  // its signals are marks, numbered from 1
   uint64_t marks_ = 0;
   struct StageBegin {
     LayerPart part;

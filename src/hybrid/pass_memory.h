@@ -1,5 +1,5 @@
-// The memory of an accelerator in which passes compute. It holds their inputs, and their values in
-// as many pieces as the largest pass was laid out in. A smaller pass may be laid out by itself,
+// The memory in which passes compute on an accelerator: their inputs and their values. It has the
+// pieces into which the largest pass was laid out. A smaller pass may have a layout of its own,
 // which leaves the ends of the pieces free.
 #pragma once
 
@@ -13,17 +13,18 @@ namespace hearth {
 class PassMemory {
  public:
   PassMemory() = default;
-  // Allocates the buffers of the largest pass, which must have been laid out. Throws Error
+  // Allocates the buffers of the largest pass, whose lay_out() must have been called. Throws Error
   // (kResource) where memory is short.
   PassMemory(Accelerator& accelerator, const PassCommands& largest);
 
-  // The layout of a pass, and the places behind its values that have room for a berth.
+  // A layout for passes, and the berths that have room in the pieces behind its values.
   struct Fit {
     PassLayout layout;
     std::vector<Place> berths;
   };
-  // Returns the layout of a smaller pass with as many berths of so many bytes as there is room for.
-  // Where it does not fit the pieces, the layout is that of the largest pass, without berths.
+  // Returns the layout of a smaller pass, with as many berths of `berth_bytes` bytes as there is
+  // room for. If that layout does not fit the pieces, returns the layout of the largest pass
+  // without berths.
   Fit fit(const PassLayout& smaller, uint64_t berth_bytes) const;
 
   const PassCommands::Buffers& buffers() const { return ids_; }

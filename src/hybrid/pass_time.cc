@@ -21,9 +21,9 @@ PassTarget only_timed(PassTarget target) {
   return target;
 }
 
-// Returns the seconds that each token before a pass's rows adds. `alone` is the time of the pass
-// with no tokens before. A pass with some tokens before is timed, as many as do not make it count
-// as lost. None where the context leaves no room for tokens before.
+// Returns by how many seconds each token before a pass's rows makes the pass longer. `alone` is the
+// pass's time with no tokens before. For the comparison, a pass is timed with as many tokens before
+// as do not make it count as lost. Returns none where the context leaves no room for tokens before.
 std::optional<double> prefix_token_seconds(const PassTarget& target, const MeasuredAccelerator& gpu,
                                            const StreamPlan& plan, const TimedOptions& options,
                                            uint32_t rows, double alone) {
@@ -41,7 +41,8 @@ std::optional<double> prefix_token_seconds(const PassTarget& target, const Measu
   return {};
 }
 
-// Returns the seconds of passes with so many rows by that plan.
+// Returns the seconds of passes of the plan with these numbers of rows; kNever for those that would
+// count as lost.
 std::vector<double> seconds_of(const PassTarget& target, const MeasuredAccelerator& gpu,
                                const StreamPlan& plan, const TimedOptions& options,
                                std::span<const uint32_t> rows) {
@@ -55,7 +56,7 @@ std::vector<double> seconds_of(const PassTarget& target, const MeasuredAccelerat
   return seconds;
 }
 
-// Returns the accelerator with unlimited memory, since the plan has already checked what fits.
+// Returns the accelerator with unlimited memory. The plan has already checked that its passes fit.
 MeasuredAccelerator roomy(MeasuredAccelerator gpu) {
   gpu.facts.free_bytes = gpu.facts.memory_bytes = UINT64_MAX;
   return gpu;
@@ -93,10 +94,11 @@ PassFigures PassClock::figures(uint32_t rows, uint32_t first) {
 
 namespace {
 
-// A plan that takes at most so many times as long as another counts as no slower.
+// A plan counts as no slower than another if it takes at most so many times as long.
 constexpr double kLonger = 1.01;
 
-// Returns plan_stream()'s plan with the shortest ring that is nearly as fast as the longest.
+// Returns the plan of plan_stream(), but with the shortest ring that makes it nearly as fast as
+// with the longest.
 StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
                              const StreamPlanOptions& options, const TimedOptions& timed) {
   const StreamPlan longest = plan_stream(target, gpu.facts, options);
@@ -115,20 +117,20 @@ StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator
     bool near = true;
     for (size_t i = 0; i < rows.size(); ++i) near = near && seconds[i] <= least[i] * kLonger;
     if (!near) continue;
-    // The shorter ring may leave room for more kept layers.
+    // The shorter ring may leave memory for more kept layers.
     shorter.kept = options.kept;
     StreamPlan chosen = plan_stream(target, gpu.facts, shorter);
-    chosen.no_piece = longest.no_piece;  // a plan with given rows has no no_piece of its own
+    chosen.no_piece = longest.no_piece;  // plans with given rows do not find it
     return chosen;
   }
   return longest;
 }
 
-// How long prompts take by passes of one plan.
+// How long prompts take when passes of one plan compute them.
 struct PromptTimes {
   std::vector<double> seconds;    // by prompt
-  double longest_layer = 0;       // seconds of a layer of any of their passes
-  bool waits_for_copies = false;  // the last pass of the longest prompt
+  double longest_layer = 0;       // the longest time of a layer, as a mean over a pass
+  bool waits_for_copies = false;  // in the last pass of the longest prompt
 };
 
 PromptTimes prompt_times(const PassTarget& target, const MeasuredAccelerator& gpu,
@@ -149,7 +151,8 @@ PromptTimes prompt_times(const PassTarget& target, const MeasuredAccelerator& gp
   return times;
 }
 
-// Whether some prompt takes less time by `one` than by `other`, and no prompt takes more.
+// Whether some prompt takes 3 % less time with `one` than with `other`, and none takes over 1 %
+// more.
 bool sooner(const PromptTimes& one, const PromptTimes& other) {
   constexpr double kLess = 0.97;
   bool some = false;
@@ -160,7 +163,7 @@ bool sooner(const PromptTimes& one, const PromptTimes& other) {
   return some;
 }
 
-// Returns the lengths of prompts that plans are compared by, up to a whole context.
+// Returns the lengths of prompts by which plans are compared. The longest fills a whole context.
 std::vector<uint32_t> prompt_lengths(const PassTarget& target) {
   const uint64_t room = uint64_t{target.kv->page_count()} * kPagePositions;
   const auto longest =
@@ -190,7 +193,8 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
       least = std::move(times);
     }
   } catch (const Error& error) {
-    // There is no memory for more rows, or the accelerator would count as lost.
+    // With more rows there is not enough memory, or the accelerator would count as lost. So `best`
+    // stays.
     if (error.code() != ErrorCode::kResource && error.code() != ErrorCode::kUsage) throw;
   }
   return best;
@@ -207,8 +211,8 @@ PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, con
     }
     points_.emplace_back(plan.rows, clock.seconds(plan.rows));
   } catch (const Error& error) {
-    // The accelerator would count as lost before so many rows are done. The table ends before them,
-    // since more rows take still longer.
+    // With so many rows, the accelerator would count as lost. The table ends before them, since
+    // more rows take even longer.
     if (error.code() != ErrorCode::kResource) throw;
   }
   if (points_.empty()) return;

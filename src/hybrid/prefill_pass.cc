@@ -17,10 +17,10 @@
 namespace hearth {
 namespace {
 
-// The most layers that are submitted and have not ended.
+// The most layers whose commands are submitted and have not ended.
 constexpr uint32_t kLayersAhead = 2;
 
-// Returns a queue for copies alone, where there is one; else the second queue; else the only one.
+// Returns the queue for copies: one that only copies, else the second queue, else the only queue.
 uint32_t copy_queue(const AcceleratorFacts& facts) {
   const auto alone = std::ranges::find(facts.queues, false, &QueueFacts::computes);
   if (alone != facts.queues.end()) return static_cast<uint32_t>(alone - facts.queues.begin());
@@ -53,7 +53,8 @@ PrefillPass::PrefillPass(const PassTarget& target, std::shared_ptr<Accelerator> 
 
 PrefillPass::~PrefillPass() = default;
 
-// Imports pages before arenas, since every layer waits for its pages.
+// Imports the pages first, then the arenas: if memory for imports is short, pages matter more,
+// since every layer waits for them.
 void PrefillPass::import_memory() {
   std::string why;
   const auto all = [&](const HostMemory& memory) {
@@ -131,8 +132,8 @@ void PrefillPass::write_inputs(const PassCommands& commands) {
                         });
 }
 
-// Reserves memory and tries all calls of the largest pass. So no prompt meets a lack of memory or a
-// call that the accelerator cannot do.
+// Reserves memory for the largest pass, and checks that the accelerator can do all its calls. So no
+// prompt fails later for lack of memory or of a call.
 void PrefillPass::reserve() {
   const auto layers = static_cast<uint32_t>(target_.model->spec().layers.size());
   pages_ = accelerator_->allocate(PassPages::bytes(*target_.kv, shards_, layers, plan_.pages));
@@ -163,7 +164,8 @@ const PassMemory::Fit& PrefillPass::fit_for(uint32_t rows) {
   return *fit;
 }
 
-// Copies wait for all that earlier passes computed, since berths may lie where their values were.
+// Copies of this pass wait for all that earlier passes computed, since new berths may lie where
+// those had values.
 const PassLayout& PrefillPass::lay_pass(uint32_t rows) {
   if (!plan_.ring_grows || weights_.ring_berth_bytes() == 0) return memory_.layout();
   const PassMemory::Fit& fit = fit_for(rows);
@@ -197,15 +199,17 @@ class PrefillPass::Run {
   };
   static Stage stage_at(const std::vector<PassCommands::Stage>& stages, size_t i);
   void load(size_t number);
-  // Loads parts as far as berths are free, or will be free when the submitted commands have ended.
-  // `needed`: the last load that the next stage needs; none where it needs no load.
+  // Submits loads of parts in their order, as long as the next berth is free or becomes free by
+  // submitted commands. `needed`: the last load that the next stage needs; none where it needs no
+  // load.
   void load_ahead(std::optional<size_t> needed);
   void compute(const Stage& stage, CommandList list);
-  // Marks the part's berth as free from that value of `freed` on.
+  // Notes that the part's berth is free when `freed` has that value.
   void free(const LayerPart& part, uint64_t value);
-  // Calls act(shard, bytes on the host, place, bytes) for each page to copy of the texts still
-  // wanted. Towards the host these are the pages that the pass writes; else those that were filled
-  // before. In window pages, only pages that the window still reaches are copied.
+  // Calls act(shard, bytes on the host, place, bytes) for each page to be copied, of the texts that
+  // are still wanted. If `to_host`, these are the pages that the pass writes; else those that
+  // earlier passes filled. Of pages for a window, only those that the window still reaches are
+  // copied.
   template <typename Act>
   void for_pages(uint32_t layer, bool to_host, const Act& act);
   void add_page_copies(uint32_t layer, bool to_host, std::vector<Command>* commands);
@@ -227,13 +231,13 @@ class PrefillPass::Run {
   const PassLayout& layout_;
   const PassPages pages_;
   std::vector<bool> live_;          // by text: whether it is still wanted
-  std::vector<Leaving> leaving_;    // texts that are not wanted any more
+  std::vector<Leaving> leaving_;    // no longer wanted, but still in use
   std::vector<uint64_t> arrivals_;  // by load: the value of `loaded` to wait for; 0: none
-  // Whether each berth holds a part whose last stage was not submitted yet.
+  // Whether a berth holds a part that some stage still to be submitted needs.
   std::vector<bool> taken_;
-  std::vector<uint64_t> layer_ends_;  // by layer so far: the value of `freed` after it
+  std::vector<uint64_t> layer_ends_;  // by layer so far: `freed` at its end
   uint64_t filled_ = 0;   // the value of `freed` after the stage that fills the layer's pages
-  size_t next_load_ = 0;  // loads before it have arrived or were submitted
+  size_t next_load_ = 0;  // all loads before it were submitted
 };
 
 template <typename Act>
@@ -262,7 +266,8 @@ void PrefillPass::Run::for_pages(uint32_t layer, bool to_host, const Act& act) {
   }
 }
 
-// Adds copies of a layer's pages that run side by side. The first waits for all commands before it.
+// Adds the copies of a layer's pages, which run side by side. The first one waits for all commands
+// before it.
 void PrefillPass::Run::add_page_copies(uint32_t layer, bool to_host,
                                        std::vector<Command>* commands) {
   bool ordered = true;
@@ -286,7 +291,7 @@ void PrefillPass::Run::move_pages_by_host(uint32_t layer, bool to_host) {
   });
 }
 
-// Submits the copies of a part into its berth; they wait until the berth is free.
+// Submits the copies of a part into its berth. They begin when the berth is free.
 void PrefillPass::Run::load(size_t number) {
   const StreamedWeights::Load& load = of_.weights_.loads()[number];
   taken_[load.berth] = true;
@@ -317,8 +322,8 @@ void PrefillPass::Run::free(const LayerPart& part, uint64_t value) {
   taken_[berth] = false;
 }
 
-// Submits a stage's commands. The layer's first stage has copies of its pages before and after
-// them.
+// Submits the commands of a stage. If it is the layer's first, copies of pages stand before and
+// behind its commands.
 void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
   const std::optional<size_t> load = of_.weights_.load_of(stage.part);
   if (load && arrivals_[*load] > 0) {
@@ -343,14 +348,14 @@ void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
   if (!stage.last) return;
   free({layer}, value);
   if (of_.pages_imported()) return;
-  // The host copies pages after it has submitted all stages of the layer, so the accelerator has
-  // work meanwhile.
+  // Where the host itself copies pages, it does so after it submitted all stages of the layer. So
+  // the accelerator has work during these copies.
   wait_for(filled_);
   move_pages_by_host(layer, true);
 }
 
-// Asks which texts are still wanted. `submitted`: the value of `freed` after the last stage that
-// uses pages of unwanted texts.
+// Asks the watch which texts are still wanted. `submitted`: the value of `freed` at the end of the
+// last stage that uses the pages of texts now unwanted.
 void PrefillPass::Run::drop_unwanted(uint64_t submitted) {
   for (size_t t = 0; t < texts_.size(); ++t) {
     if (!live_[t] || watch_.wanted(t)) continue;
@@ -359,7 +364,7 @@ void PrefillPass::Run::drop_unwanted(uint64_t submitted) {
   }
 }
 
-// Tells the watch of unwanted texts whose last stage has ended.
+// Lets unwanted texts go whose last stage has ended, and tells the watch.
 void PrefillPass::Run::let_go(uint64_t ended) {
   std::erase_if(leaving_, [&](const Leaving& one) {
     if (one.after > ended) return false;
@@ -371,7 +376,8 @@ void PrefillPass::Run::let_go(uint64_t ended) {
 void PrefillPass::Run::load_ahead(std::optional<size_t> needed) {
   const std::vector<StreamedWeights::Load>& loads = of_.weights_.loads();
   for (; next_load_ < loads.size() && !taken_[loads[next_load_].berth]; ++next_load_) {
-    // A copy by the host would block this thread until the berth is free.
+    // Where the host itself copies the part, this thread would wait until the berth is free. So it
+    // does that only for a part that is needed now.
     if (!(needed && next_load_ <= *needed) && !of_.imported(loads[next_load_])) break;
     load(next_load_);
   }
@@ -385,7 +391,7 @@ PrefillPass::Run::Stage PrefillPass::Run::stage_at(const std::vector<PassCommand
 }
 
 void PrefillPass::Run::go() {
-  // The first copies run while the host makes the tokens' embeddings.
+  // Submits the first loads early, so that they run while the host makes the tokens' embeddings.
   load_ahead(of_.weights_.load_of({}));
   PassCommands commands = of_.make(step_);
   commands.lay_out_as(layout_);
@@ -410,7 +416,7 @@ void PrefillPass::Run::go() {
   let_go(of_.computed_);
 }
 
-// Copies for layers that are no longer computed must end as well.
+// Waits also for loads whose layers are not computed any more.
 void PrefillPass::wait_for_all() {
   accelerator_->wait({freed_, computed_}, kMaxLayerSeconds);
   accelerator_->wait({loaded_, loads_}, kMaxLayerSeconds);
@@ -425,7 +431,7 @@ void PrefillPass::run(std::span<const PassText> texts, PassWatch& watch) {
       wait_for_all();
       ended_ = true;
     } catch (const std::exception&) {
-      // The accelerator hangs, or it stopped during a command.
+      // Either the accelerator hangs and may still write, or the driver stopped it for good.
       ended_ = accelerator_->stopped();
     }
     throw;

@@ -1,5 +1,5 @@
-// Turns the texts of a pass into the step that a builder of commands takes. Pages are numbered as
-// they lie on the accelerator.
+// Turns the texts of a pass into a step, from which commands are made. The texts' pages get the
+// numbers that they have on the accelerator.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class PrefillStep {
   std::vector<StepItem> items_;
 };
 
-// A pass of the most rows, in texts of the most positions. Half of each text's rows are marked as
-// expanded, which matters to models with latents alone. So it makes all calls that passes can make.
+// A pass of the most rows, in texts of the most positions. In models with latents, half of each
+// text's rows are expanded. So this pass makes all kinds of calls that passes can make.
 class LargestPass {
  public:
   LargestPass(uint32_t context, uint32_t rows);

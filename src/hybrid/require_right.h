@@ -1,4 +1,4 @@
-// Checks that an accelerator computes a model correctly, before it computes the first text.
+// Checks, before an accelerator computes its first text, that it computes right.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace hearth {
 
-// Compares the accelerator's shaders with the reference kernels, briefly, for the types of the
-// model's weights for which `takes` is true. Throws Error (kUnsupported) where a shader is wrong or
-// cannot be run.
+// Compares the accelerator's shaders briefly with the reference kernels, for the types of those
+// weights of the model for which `takes` is true. Throws Error (kUnsupported) where a shader's
+// results are wrong or it cannot run.
 void require_right(
     Accelerator& accelerator, const ModelSpec& spec,
     const std::function<bool(const WeightSpec&)>& takes = [](const WeightSpec&) { return true; });

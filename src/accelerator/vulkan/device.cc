@@ -41,7 +41,7 @@ VulkanDevice::VulkanDevice(std::shared_ptr<const VulkanInstance> instance,
 
 VulkanDevice::~VulkanDevice() {
   if (handle_ != VK_NULL_HANDLE && !abandoned_) calls_.vkDestroyDevice(handle_, nullptr);
-  // Leaks a reference, so that the instance lives as long as the abandoned device.
+  // Never frees this reference, so that the instance lives as long as the abandoned device.
   if (abandoned_) static_cast<void>(new std::shared_ptr<const VulkanInstance>(instance_));
 }
 

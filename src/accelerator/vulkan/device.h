@@ -26,20 +26,20 @@ class VulkanDevice {
   const std::string& name() const { return physical_.facts.name; }
   VkQueue queue(const QueuePlace& place) const;
 
-  // Throws kResource where the result of `doing` ("copying") is an error. Marks the device as lost
-  // where the driver says so.
+  // Throws kResource where `result` is an error of `doing` (such as "copying"). If the error is
+  // that the driver calls the device lost, marks it as lost.
   void check(VkResult result, std::string_view doing);
 
   bool lost() const { return !why_lost_.empty(); }
-  // Whether the driver calls the device lost; it then runs nothing more.
+  // Whether the driver itself calls the device lost; no work runs on it any more then.
   bool stopped() const { return stopped_; }
-  // Marks the device as lost from now on and throws `why`.
+  // Marks the device as lost for good, and throws `why`.
   [[noreturn]] void lose(std::string why);
-  // Throws where the device is lost.
+  // Throws if the device was marked as lost.
   void check_alive() const;
 
-  // Leaves the objects that were made on the device undestroyed, since work that never ends may use
-  // them.
+  // Leaves the device and the objects that were made on it undestroyed for ever, since work that
+  // never ends may use them.
   void abandon() { abandoned_ = true; }
   bool abandoned() const { return abandoned_; }
 

@@ -1,6 +1,6 @@
-// Turns a call by contract into dispatches of a shader with its numbers. A shader's module comes
-// from the table that the build makes of shaders/*.comp (vulkan/shader_modules.h). Each shader has
-// a module for both kinds of arithmetic.
+// Turns a call into dispatches: a shader with its numbers. The build compiles shaders/*.comp into a
+// table of modules (vulkan/shader_modules.h). Each shader has a module for each of the two kinds of
+// arithmetic (shaders/exact.glsl).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace hearth {
 
 struct Dispatch {
-  std::string_view shader;               // "norm": of shaders/norm.comp
+  std::string_view shader;               // the name in shaders/*.comp: "norm"
   std::vector<uint32_t> constants = {};  // specialisation constants 0, 1, ...
   std::array<std::byte, 128> push = {};  // push constants; every Vulkan has room for 128 bytes
   uint32_t push_bytes = 0;
@@ -38,10 +38,10 @@ inline constexpr uint64_t kMaxIndex = INT32_MAX;
 // Returns the address of a place in the accelerator's memory; 0 for an empty place.
 using AddressOf = std::function<uint64_t(const Place&)>;
 
-// Returns the dispatches that compute the call; they may run at the same time. None takes over 50
-// ms on a slow card, since drivers end dispatches that take seconds. One exception: a dispatch of
-// an expert that nearly all rows choose takes up to eight times that. Throws Error (kUnsupported)
-// for a call without a shader.
+// Returns the dispatches that compute the call; they may run at the same time. Each takes at most
+// 50 ms on a slow card, since drivers end dispatches that take seconds. One exception: a dispatch
+// of an expert that nearly all rows choose takes up to eight times that. Throws Error
+// (kUnsupported) for a call without a shader.
 std::vector<Dispatch> dispatches_of(const KernelCall& call, const AddressOf& address);
 
 // The overloads of dispatches_of() for each call; related ones share a file.
@@ -65,8 +65,8 @@ std::vector<Dispatch> dispatches_of(const GroupCall& call, const AddressOf& addr
 std::vector<Dispatch> dispatches_of(const ExpertGemmCall& call, const AddressOf& address);
 std::vector<Dispatch> dispatches_of(const ExpertAddCall& call, const AddressOf& address);
 
-// Returns `stride`, the bytes from page to page, in the 32 bits that shaders use. Throws Error
-// (kUnsupported) where it is longer.
+// Returns `stride`, which is the bytes from page to page, as the 32-bit number that shaders use.
+// Throws Error (kUnsupported) where it needs more bits.
 uint32_t checked_page_bytes(uint64_t stride);
 
 }  // namespace hearth

@@ -22,9 +22,9 @@ struct AttendPush {
 static_assert(sizeof(AttendPush) == 96);
 
 constexpr uint32_t kInvocations = 64;
-constexpr uint64_t kMaxProducts = uint64_t{1} << 30;  // of a dispatch
+constexpr uint64_t kMaxProducts = uint64_t{1} << 30;  // the most multiply-adds of a dispatch
 
-// Returns x's stride. The shader counts floats from the first row's in 31 bits.
+// Returns x's stride, checked: the shader counts floats from the first row in 31 bits.
 uint32_t checked_stride(const FloatRows& x, uint32_t rows) {
   constexpr uint64_t kMaxFloats = uint64_t{1} << 31;
   if (x.stride > kMaxFloats / std::max(rows, 1u)) {
@@ -123,16 +123,16 @@ LatentAttendPush push_of(const LatentAttendCall& call, const AddressOf& address)
           .zero = 0};
 }
 
-// The sizes from which dispatches are made, for any memory of keys and values.
+// What dispatches of attention are made from, whatever memory has the keys and values.
 struct AttendWork {
   uint32_t rows = 0, heads = 0, group = 1;
-  uint32_t positions = 0;  // the most that a row sees
+  uint32_t positions = 0;  // the most positions that a row sees
   uint32_t key_length = 0, value_length = 0;
-  uint32_t max_length = kMaxHeadDim;  // the most of key_length and value_length
+  uint32_t max_length = kMaxHeadDim;  // the larger of key_length and value_length
 };
 
-// Returns dispatches that each take some rows of some heads. They are copies of `like`; `push` has
-// the push constants of the first.
+// Returns dispatches that each take some rows of some heads. They are copies of `like`, and `push`
+// is what the first of them pushes.
 template <typename Push>
 std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Push push) {
   HEARTH_CHECK(work.group > 0, "attention in groups of no heads");
@@ -164,7 +164,7 @@ std::vector<Dispatch> split_attention(const AttendWork& work, Dispatch like, Pus
 
 }  // namespace
 
-// Counts each row as if it saw the whole step, since the positions that it sees lie in the
+// Counts each row as if it saw all rows of the step. The positions that it really sees lie in the
 // accelerator's memory.
 std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& address) {
   const AttendWork work = {.rows = call.rows,
@@ -176,7 +176,7 @@ std::vector<Dispatch> dispatches_of(const AttendCall& call, const AddressOf& add
   return split_attention(work, {.shader = "attend"}, push_of(call, address));
 }
 
-// Counts each row as if it saw the most positions that any row sees.
+// Counts each row as if it saw as many positions as the row that sees most.
 std::vector<Dispatch> dispatches_of(const PagedAttendCall& call, const AddressOf& address) {
   const AttendWork work = {.rows = call.rows,
                            .heads = call.heads,

@@ -27,13 +27,14 @@ struct GemmPush {
 };
 static_assert(sizeof(GemmPush) <= 128);
 
-// Limits of a dispatch, whose shader's indices have 32 bits.
+// The most multiply-adds and bytes of a dispatch. The shader's indices have 32 bits.
 constexpr uint64_t kGemmProducts = uint64_t{1} << 31;
 constexpr uint64_t kGemmBytes = uint64_t{1} << 31;
-// The fewest rows of a dispatch where there are more. Fewer would read weights again too often.
+// The fewest rows of a dispatch, if the product has as many. With fewer rows, the weights would be
+// read again too often.
 constexpr uint32_t kGemmJointRows = 256;
-// All rows may choose one expert, though few are likely to. Then a dispatch does up to kMaxSkew
-// times the most work of other dispatches.
+// All rows may choose the same expert, though that is not likely. If they do, a dispatch may do up
+// to kMaxSkew times the work that other dispatches do at most.
 constexpr uint64_t kMaxSkew = 8;
 
 // The tile that a work group computes.
@@ -50,18 +51,20 @@ GemmTile gemm_tile(uint32_t m) {
   return {rows, m <= rows};
 }
 
-// The numbers that a dispatch is made from.
+// What the dispatches of a product are made from.
 struct GemmProduct {
   const GemmCall& call;
   ShaderPack pack;
   GemmTile tile;
-  // The activations: elements from row to row, bytes of an element, and addresses of row 0.
+  // The activations: elements from row to row, bytes of an element, and the addresses of row 0's
+  // arrays.
   size_t row_stride = 0, element_bytes = 0;
   uint64_t a = 0, a_scale = 0, a_sum = 0;
   bool of_expert = false, gathers = false;
 };
 
-// Finds the places of the arrays of activations by laying them out over an arbitrary address.
+// Finds the addresses of the arrays of activations: it lays the arrays out over an arbitrary
+// address, and takes the distances.
 void place_activations(const ActRows& rows, uint64_t address, bool halves, GemmProduct& product) {
   constexpr uintptr_t kAnywhere = 4096;
   const ActBuffer buffer =
@@ -100,7 +103,7 @@ std::vector<uint32_t> gemm_constants(const GemmProduct& p) {
 // The part of a product that one dispatch computes.
 struct GemmPiece {
   uint32_t rows, panels;
-  uint32_t row = 0, panel = 0;  // counted from the call's first
+  uint32_t row = 0, panel = 0;  // the first ones, counted from the call's
 };
 
 GemmPush gemm_push(const GemmProduct& p, const AddressOf& address, const GemmPiece& piece) {
@@ -133,7 +136,8 @@ GemmPush gemm_push(const GemmProduct& p, const AddressOf& address, const GemmPie
   return push;
 }
 
-// Returns the largest part that a dispatch may compute, a multiple of a workgroup's part.
+// Returns the largest part that one dispatch may compute. It is a multiple of what a workgroup
+// computes.
 GemmPiece largest_gemm_piece(const GemmProduct& p) {
   const GemmCall& call = p.call;
   const PackSpec& spec = call.spec;
@@ -162,9 +166,9 @@ GemmProduct gemm_product(const GemmCall& call, const AddressOf& address) {
   return product;
 }
 
-// Returns the most panels of an expert that a dispatch computes. It computes all rows that there
-// may be. The panels follow from the likely rows, and are fewer where nearly all rows may choose
-// it.
+// Returns how many panels of an expert one dispatch computes at most. It computes them for all rows
+// of the expert, whose number is not known here. The likely number of rows decides how many panels
+// fit in; if far more rows may choose the expert, there are fewer panels.
 uint32_t max_panels(const GemmProduct& p, const ExpertGemmCall& call) {
   uint64_t rows = std::max(std::min(call.room, call.choices), 1u);
   if (call.row) rows = std::min<uint64_t>(rows, std::max(call.a.rows, 1u));
@@ -174,7 +178,7 @@ uint32_t max_panels(const GemmProduct& p, const ExpertGemmCall& call) {
   return static_cast<uint32_t>(std::min<uint64_t>(panels, largest_gemm_piece(p).panels));
 }
 
-// Appends the dispatches of one expert. Each computes some of its panels and all of its rows.
+// Appends the dispatches of one expert. Each computes some of its panels for all of its rows.
 void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& address,
                 std::vector<Dispatch>* dispatches) {
   const GemmCall of = call.product(expert);
@@ -190,7 +194,7 @@ void add_expert(const ExpertGemmCall& call, uint32_t expert, const AddressOf& ad
   }
   const uint32_t most = max_panels(product, call);
   const GemmTile& tile = product.tile;
-  // There are workgroups for twice as many rows as are likely.
+  // The dispatch gets workgroups for twice as many rows as are likely.
   const uint64_t rows = std::min(uint64_t{2} * call.likely_rows, uint64_t{call.room});
   for (uint32_t panel = 0; panel < of.panels; panel += most) {
     const GemmPiece piece = {of.m, std::min(most, of.panels - panel), 0, panel};

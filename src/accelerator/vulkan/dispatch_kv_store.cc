@@ -18,13 +18,13 @@ struct KvStorePush {
 };
 
 constexpr uint32_t kStoreGroup = 128;  // elements of a workgroup: 64 invocations of 2
-constexpr uint64_t kStoreElements = uint64_t{1} << 26;  // of a dispatch
+constexpr uint64_t kStoreElements = uint64_t{1} << 26;  // the most of a dispatch
 
 uint32_t store_groups(uint32_t length) {
   return (padded_length(length) + kStoreGroup - 1) / kStoreGroup;
 }
 
-// Returns how many rows a dispatch takes.
+// Returns how many rows one dispatch takes at most.
 uint64_t store_height(const KvStoreCall& call) {
   const uint64_t key = call.pages.key_length, value = call.pages.value_length;
   const uint64_t heads = call.pages.heads, longest = heads * std::max(key, value);
@@ -75,7 +75,7 @@ std::vector<Dispatch> dispatches_of(const KvStoreCall& call, const AddressOf& ad
   return dispatches;
 }
 
-// Stores latents as keys: each copy counts as a head without values.
+// Stores latents like keys: each copy is stored like a head without values.
 std::vector<Dispatch> dispatches_of(const LatentStoreCall& call, const AddressOf& address) {
   const LatentPages& pages = call.pages;
   const uint64_t elements = uint64_t{pages.copies} * pages.length;

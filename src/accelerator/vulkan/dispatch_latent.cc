@@ -21,9 +21,9 @@ struct ExpandPush {
 static_assert(sizeof(ExpandPush) == 88);
 
 constexpr uint32_t kExpandTile = 16;                        // elements of a workgroup
-constexpr uint64_t kMaxExpandProducts = uint64_t{1} << 30;  // of a dispatch
+constexpr uint64_t kMaxExpandProducts = uint64_t{1} << 30;  // the most multiply-adds of a dispatch
 
-// Returns the matrix's stride. The shader counts its elements from the first in 31 bits.
+// Returns the matrix's stride, checked: the shader counts elements from the first in 31 bits.
 uint32_t checked_matrix(const FloatRows& matrix, uint64_t rows, uint64_t n) {
   if ((rows - 1) * matrix.stride + n > kMaxIndex) {
     fail(ErrorCode::kUnsupported,
@@ -61,7 +61,7 @@ std::vector<Dispatch> dispatches_of(const LatentExpandCall& call, const AddressO
       .zero = 0};
   const uint32_t tiles =
       (padded_length(to.key_length) + padded_length(to.value_length)) / kExpandTile;
-  // The multiply-adds of one head in one page.
+  // The multiply-adds for one head and one page.
   const uint64_t products = uint64_t{kPagePositions} * latent * tiles * kExpandTile;
   const uint64_t most = std::clamp<uint64_t>(kMaxExpandProducts / products, 1, kMaxGroups);
   const auto heads = static_cast<uint32_t>(std::min<uint64_t>(to.heads, most));

@@ -10,10 +10,10 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMaxElements = uint64_t{1} << 26;  // of a dispatch
+constexpr uint64_t kMaxElements = uint64_t{1} << 26;  // the most of a dispatch
 
-// The elements of a row that one workgroup takes: local_size_x of the shader, times the elements of
-// one invocation.
+// How many elements of a row one workgroup takes: local_size_x of the shader times the elements of
+// an invocation. (kHeadsOfGroup counts heads.)
 constexpr uint32_t kElementwiseGroup = 256;
 constexpr uint32_t kRopeGroup = 64;
 constexpr uint32_t kQuantizeGroup = 64;
@@ -25,9 +25,10 @@ struct Part {
   uint32_t column = 0, columns = 0;
 };
 
-// Returns parts that make up `rows` rows of `n` elements. All columns but the last are multiples of
-// `group`. No index into any matrix goes beyond kMaxIndex: the widest stride is `stride`, and a
-// row's index stays below `reach`.
+// Returns parts that together have `rows` rows of `n` elements. The columns of each part are a
+// multiple of `group`, except in the last one of a row. The parts are so small that no index
+// exceeds kMaxIndex: `stride` is the widest stride of the matrices, and an index within a row is
+// below `reach`.
 std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t stride,
                            uint64_t reach) {
   if (reach > kMaxIndex) {
@@ -48,8 +49,8 @@ std::vector<Part> parts_of(uint32_t rows, uint64_t n, uint32_t group, uint64_t s
   return parts;
 }
 
-// Returns the stride in 32 bits. Only a part of one row may have a longer stride, and its shader
-// does not use the stride.
+// Returns the stride in 32 bits. A stride needs more bits only where each part has one row, and
+// then the shader does not use it.
 uint32_t narrow(uint64_t stride) { return static_cast<uint32_t>(stride); }
 
 uint64_t address_of(const AddressOf& address, const FloatRows& matrix, const Part& part) {
@@ -71,7 +72,7 @@ std::array<uint32_t, 3> groups_of(const Part& part, uint32_t group) {
   return {(part.columns + group - 1) / group, part.rows, 1};
 }
 
-// Fails where a norm's row does not fit one part.
+// Throws where a norm's row does not fit one part.
 void need_one_part(uint64_t n) {
   if (n <= kMaxElements) return;
   fail(ErrorCode::kUnsupported,
@@ -183,8 +184,8 @@ struct QuantizePush {
   uint32_t experts = 0, row0 = 0;
 };
 
-// Returns the addresses of a part that begins with a whole block. act_buffer() lays the arrays out
-// over an address that stands for the buffer's and is never read.
+// Returns the addresses of a part that begins with a whole block. It lets act_buffer() lay the
+// arrays out over a made-up address, which is never read, and takes the distances.
 QuantizePush arrays_of(const ActRows& rows, uint64_t at, const Part& part) {
   constexpr uintptr_t kStand = 64;
   const ActBuffer laid =
@@ -216,7 +217,7 @@ std::vector<Dispatch> dispatches_of(const QuantizeCall& call, const AddressOf& a
                         : call.out.format == ActFormat::kBF16 ? 2
                                                               : 4;
   const uint32_t group = word * kQuantizeGroup;
-  // Padding never adds a group, since a group's elements are whole blocks.
+  // A group's elements are whole blocks, so the padding of a row needs no further group.
   const uint64_t reach = uint64_t{call.n} + 2 * group;
   const uint64_t stride = std::max(call.x.stride, reach);
   std::vector<Dispatch> dispatches;
@@ -305,7 +306,7 @@ std::vector<Dispatch> dispatches_of(const RopeCall& call, const AddressOf& addre
   std::vector<Dispatch> dispatches;
   for (const Part& part : parts_of(call.rows, all, kRopeGroup, stride, reach)) {
     Dispatch& d = dispatches.emplace_back(Dispatch{.shader = "rope"});
-    const Part rows = {.row = part.row, .rows = part.rows};  // the part's rows, from element 0 on
+    const Part rows = {.row = part.row, .rows = part.rows};  // the same rows, from element 0 on
     const uint64_t angles = uint64_t{part.row} * pairs * sizeof(float);
     d.constants = {bits_of(call.layout == RopeLayout::kInterleaved)};
     d.set_push(Push{.x = address_of(address, call.x, rows),

@@ -12,7 +12,7 @@ namespace {
 // The push constants; shaders/table.comp has the same block.
 struct TablePush {
   uint64_t codes, scales, rows_of, out;
-  uint32_t codes_panel, scales_panel;  // bytes
+  uint32_t codes_panel, scales_panel;  // bytes from panel to panel
   uint32_t block_scales, super_offset, group_shift;
   uint32_t row0, table_rows, out_stride, k;
   float scale;
@@ -20,9 +20,9 @@ struct TablePush {
 };
 
 constexpr uint32_t kTableGroup = 256;  // elements of a workgroup: 64 invocations of 4
-constexpr uint64_t kTableElements = uint64_t{1} << 26;  // of a dispatch
+constexpr uint64_t kTableElements = uint64_t{1} << 26;  // the most of a dispatch
 
-// Returns how many rows a dispatch takes.
+// Returns how many rows one dispatch takes at most.
 uint32_t table_height(const TableCall& call) {
   const uint64_t k = call.spec.k, stride = std::max<uint64_t>(call.out.stride, 1);
   if (k > kTableElements || call.spec.codes_panel_bytes() > kMaxIndex ||

@@ -18,7 +18,8 @@ constexpr uint32_t kExperts = 256, kUsed = 8, kHidden = 2048,
 Place somewhere(BufferId buffer) { return {buffer, 0}; }
 FloatRows rows_in(BufferId buffer, uint64_t stride) { return {somewhere(buffer), stride}; }
 
-// Returns the workgroups of all of a call's dispatches. Expects each dispatch to keep its limits.
+// Returns how many workgroups all dispatches of a call have. Expects each dispatch to keep to the
+// limits.
 uint64_t groups_of(const KernelCall& call) {
   SCOPED_TRACE(contract_name(call));
   check_call(call);
@@ -88,7 +89,7 @@ TEST(Dispatches, AllPagesOfTheLargestPass) {
                 .key_length = kKeyLength,
                 .value_length = kValueLength};
   pages.stride = kModelHeads * pages.head_bytes();
-  const uint64_t halves = 2 + 1;  // groups of a head's key and value
+  const uint64_t halves = 2 + 1;  // groups for a head's key and for its value
   EXPECT_EQ(groups_of(KvStoreCall{.k = rows_in(0, kModelHeads * kKeyLength),
                                   .v = rows_in(1, kModelHeads * kValueLength),
                                   .slots = somewhere(2),
@@ -111,7 +112,7 @@ TEST(Dispatches, AllPagesOfTheLargestPass) {
                                       .rows = kMaxRows,
                                       .pages = latents}),
             kMaxRows);
-  constexpr uint32_t kAtOnce = 4;  // heads of absorbed rows
+  constexpr uint32_t kAtOnce = 4;  // heads of absorbed rows in a call
   EXPECT_EQ(groups_of(LatentAttendCall{.q = rows_in(0, kAtOnce * 512),
                                        .q_rope = rows_in(1, kModelHeads * kKeyLength),
                                        .q_head = 512,

@@ -1,5 +1,5 @@
-// Finds and opens the accelerators of this machine that Vulkan drives. Used by one thread at a time
-// (loader.h).
+// Finds and opens the accelerators of this machine that have a Vulkan driver. Only one thread at a
+// time may use it (loader.h).
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace hearth {
 
 struct VulkanFound {
   AcceleratorFacts facts;
-  std::string refused;  // what is missing, and the remedy; empty: it can be used
+  std::string refused;  // what is missing, and the remedy; empty: it is usable
 };
 
-// Returns all accelerators, each opened briefly to probe its arithmetic. Where there are none,
-// `why_none` gets the reason and the remedy.
+// Opens each accelerator briefly to probe its arithmetic, and returns all of them. If there are
+// none, `why_none` gets the reason and the remedy.
 std::vector<VulkanFound> find_vulkan(std::string* why_none);
 
 // Opens accelerator `index` of find_vulkan(). Throws Error: kUnsupported where it cannot be used,

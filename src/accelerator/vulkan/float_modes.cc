@@ -6,8 +6,8 @@ namespace hearth {
 
 namespace {
 
-// See SPIR-V 1.6, 2.3 and 3.42. The first word of an instruction has its length in words and its
-// number.
+// See SPIR-V 1.6, 2.3 and 3.42. The first word of an instruction has the number of its words and
+// its opcode.
 constexpr uint32_t kHeaderWords = 5;
 constexpr uint32_t kEntryPoint = 15, kExecutionMode = 16, kCapability = 17;
 

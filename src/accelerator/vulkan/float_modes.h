@@ -1,7 +1,7 @@
 // Adds to a shader's module the request for IEEE 754 arithmetic of floats. GLSL has no words for
-// it, and a driver refuses a module that asks for modes it does not have. So the modes are added
-// once it is known which ones the device offers. Where it offers none, the probes show its own
-// behaviour.
+// it, and a driver refuses a module that asks for modes that it does not have. So the modes are
+// added when the program knows which of them the device offers. If the device offers none, the
+// probes (probe.h) find how it computes.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace hearth {
 
-// The modes of floats of 32 bits that a device offers.
+// The modes that a device offers for floats of 32 bits.
 struct FloatModes {
   bool keep_subnormals = false;
   bool round_to_even = false;
-  bool keep_special = false;  // signs of zeros, infinities and NaN
+  bool keep_special = false;  // keeps signs of zeros, infinities and NaN
 
   bool operator==(const FloatModes&) const = default;
 };

@@ -1,5 +1,6 @@
-// Opens libvulkan when the program runs, so that the program starts without it. Used by one thread
-// at a time, since volk keeps the functions of instances in a table of its own.
+// Opens libvulkan when the program already runs, so that the program also starts without that
+// library. Only one thread at a time may use it, since volk keeps the functions of instances in one
+// table.
 #pragma once
 
 #include <volk.h>
@@ -12,7 +13,7 @@ namespace hearth {
 
 class VulkanInstance {
  public:
-  // Opens an instance. Returns none where there is no Vulkan 1.3; `why_none` then gets a sentence
+  // Opens an instance. Returns null where there is no Vulkan 1.3; `why_none` then gets a sentence
   // with the remedy.
   static std::shared_ptr<const VulkanInstance> open(std::string* why_none);
 

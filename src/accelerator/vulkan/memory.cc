@@ -111,7 +111,8 @@ BufferId DeviceMemory::import(std::span<std::byte> memory) {
          "the accelerator {} has no memory type for host memory; copy through pinned memory",
          device_.name());
   }
-  // Some drivers allocate more than is free, and lose the device when the memory is used.
+  // Some drivers allocate more than is free, and then lose the device when that memory is used. So
+  // this asks first.
   const uint64_t free =
       free_bytes_of(device_.physical(), device_.physical().memory.memoryTypes[type].heapIndex);
   if (free > 0 && memory.size() > free) {
@@ -229,7 +230,8 @@ uint32_t DeviceMemory::type_with(uint32_t bits, VkMemoryPropertyFlags needed,
   for (const VkMemoryPropertyFlags flags : {needed | liked, needed}) {
     for (uint32_t t = 0; t < memory.memoryTypeCount; ++t) {
       const VkMemoryType& type = memory.memoryTypes[t];
-      // Protected types and AMD's uncached types are for other uses.
+      // Protected memory and AMD's uncached memory serve other purposes, so their types are not
+      // used.
       constexpr VkMemoryPropertyFlags kStrange =
           VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
       if ((bits >> t & 1) == 0 || (type.propertyFlags & kStrange) != 0) continue;

@@ -12,14 +12,14 @@ namespace hearth {
 
 namespace {
 
-// The most invocations of a workgroup in shaders/, and the most bytes that it shares.
+// The largest workgroup in shaders/, in invocations, and the most bytes that a workgroup shares.
 constexpr uint32_t kGroupInvocations = 256;
 constexpr uint32_t kGroupSharedBytes = 32768;
 
 struct WantedFeature {
   const char* name;
   VkBool32& (*at)(FeatureChain& chain);
-  bool needed;  // false: it is used where the device has it
+  bool needed;  // false: it is used only if the device has it
 };
 
 #define HEARTH_FEATURE(part, name, needed)                                   \
@@ -79,9 +79,9 @@ std::vector<std::string> extension_names(VkPhysicalDevice handle) {
   return names;
 }
 
-// Chooses the queues: one that computes; one of a family that only copies, if there is one; and one
-// for write() and read(), which is a second queue of one of these families, or else the last of
-// these queues.
+// Chooses the queues: one that computes, and one of a family that only copies, if there is such a
+// family. write() and read() get a second queue of one of these families, if one has a second; else
+// they share the last of the queues.
 void choose_queues(PhysicalDevice* device) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device->handle, &count, nullptr);
@@ -90,10 +90,11 @@ void choose_queues(PhysicalDevice* device) {
   uint32_t computes = UINT32_MAX, copies = UINT32_MAX;
   for (uint32_t f = 0; f < count; ++f) {
     constexpr VkQueueFlags kWork = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
-    constexpr VkQueueFlags kVideo = 0x20 | 0x40;  // decoders and encoders of video copy as well
+    constexpr VkQueueFlags kVideo = 0x20 | 0x40;  // families for video also copy
     const VkQueueFlags flags = families[f].queueFlags;
     if ((flags & VK_QUEUE_COMPUTE_BIT) != 0) {
-      // The family that also draws is the one that all drivers test.
+      // Of several families that compute, this takes the one that also draws: all drivers are
+      // tested with it.
       if (computes == UINT32_MAX || (flags & VK_QUEUE_GRAPHICS_BIT) != 0) computes = f;
     } else if ((flags & VK_QUEUE_TRANSFER_BIT) != 0 && (flags & (kWork | kVideo)) == 0) {
       if (copies == UINT32_MAX) copies = f;
@@ -255,7 +256,7 @@ uint64_t free_bytes_of(const PhysicalDevice& device, uint32_t heap) {
   memory.pNext = &budget;
   vkGetPhysicalDeviceMemoryProperties2(device.handle, &memory);
   const uint64_t used = budget.heapUsage[heap];
-  // Returns 1 where nothing is free: 0 would mean that the driver does not tell.
+  // Returns 1 where nothing is free, since 0 means that the driver does not tell.
   return budget.heapBudget[heap] > used ? budget.heapBudget[heap] - used : 1;
 }
 

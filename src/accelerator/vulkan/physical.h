@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// Vulkan's feature structs; link() makes each point at the next.
+// Vulkan's structs of features; link() makes each of them point to the next.
 struct FeatureChain {
   VkPhysicalDeviceFeatures2 core = {};
   VkPhysicalDeviceVulkan11Features of_1_1 = {};
@@ -34,11 +34,11 @@ struct QueuePlace {
 struct PhysicalDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   AcceleratorFacts facts;  // without `arithmetic`, which the probes fill in
-  std::string refused;     // what is missing, with the remedy; empty if nothing is known
-  // The features and extensions that are asked for when the device is opened.
+  std::string refused;     // why it cannot be used, with the remedy; empty: not known
+  // The features and extensions to ask for when the device is opened.
   FeatureChain features;
   std::vector<const char*> extensions;
-  std::vector<QueuePlace> queues;  // the queues of facts.queues
+  std::vector<QueuePlace> queues;  // by index as in facts.queues
   QueuePlace own_copies;  // the queue for write() and read(): one of `queues` where none is spare
   VkPhysicalDeviceMemoryProperties memory = {};
   uint32_t memory_heap = 0;  // the heap of facts.memory_bytes

@@ -17,8 +17,8 @@ class Pipelines {
  public:
   explicit Pipelines(VulkanDevice& device);
 
-  // Returns the dispatch's pipeline. `fused`: it uses the shader's module for drivers whose fma()
-  // is fused; else the module that computes fma() in binary64 (shaders/exact.glsl).
+  // Returns the pipeline for the dispatch. `fused`: whether the driver's fma() is fused, and so the
+  // shader's module may use it. The other module computes fma() in binary64 (shaders/exact.glsl).
   VkPipeline of(const Dispatch& dispatch, bool fused);
 
   // Records the dispatch, which check_groups() must have accepted.

@@ -14,14 +14,15 @@ namespace hearth {
 
 namespace {
 
-constexpr uint32_t kProbed = 1 << 15;  // values of each operation
+constexpr uint32_t kProbed = 1 << 15;  // how many values each operation gets
 
 bool same_value(float want, uint32_t got) {
   if (std::isnan(want)) return std::isnan(std::bit_cast<float>(got));
   return std::bit_cast<uint32_t>(want) == got;
 }
 
-// Values that show how a device rounds: of all sizes, near each other, subnormal, special.
+// Makes values that show how a device rounds: values of all sizes, near each other, subnormal or
+// special.
 class ProbeValues {
  public:
   uint32_t bits() {
@@ -50,7 +51,7 @@ class ProbeValues {
     if (kind < 4) return subnormal();
     return kind < 10 ? of_any_size() : mild();
   }
-  // A float whose mantissa has `n` bits, the last of them 1.
+  // Returns a float whose mantissa has `n` bits, the last of them 1.
   float short_mantissa(uint32_t n) {
     const uint32_t last = 1u << (24 - n);
     return std::bit_cast<float>((std::bit_cast<uint32_t>(mild()) & ~(last - 1)) | last);
@@ -60,14 +61,14 @@ class ProbeValues {
   uint64_t state_ = 2026;
 };
 
-// Returns three floats a, b and c, chosen so that fma(a, b, c) shows a second rounding or a lost
-// subnormal.
+// Returns three floats a, b and c. They are chosen so that fma(a, b, c) differs if a device rounds
+// twice or loses subnormal numbers.
 std::array<float, 3> hard_triple(ProbeValues& values, uint32_t kind) {
   const float a = values.mild(), b = values.mild();
   switch (kind % 5) {
     case 0:
       return {a, b, values.mild()};
-    case 1:  // the result is the part that rounding the product would drop
+    case 1:  // the result is the part of the product that rounding drops
       return {a, b, -(a * b)};
     case 2: {  // the result lies next to the middle of two floats
       const float p = values.short_mantissa(13), q = values.short_mantissa(12);
@@ -110,8 +111,8 @@ struct BasicOperation {
   float (*of)(float a, float b);
 };
 
-// The operations in the order in which shaders/probe_basic.comp writes their results. The dot
-// product follows them.
+// The operations, in the order in which shaders/probe_basic.comp writes their results. After them
+// it writes the dot product's.
 constexpr BasicOperation kBasicOperations[] = {
     {"multiplication", [](float a, float b) { return a * b; }},
     {"addition", [](float a, float b) { return a + b; }},
@@ -134,7 +135,7 @@ uint32_t signed_dot(uint32_t x, uint32_t y) {
 
 bool is_subnormal(float x) { return std::fpclassify(x) == FP_SUBNORMAL; }
 
-// Returns the operation that is wrong; empty: none.
+// Returns the name of the first operation whose results are wrong; empty: none is.
 std::string check_basic(const RunProbe& run) {
   ProbeValues values;
   std::vector<uint32_t> in(2 * size_t{kProbed});

@@ -32,7 +32,7 @@ void Recorder::submit(const CommandList& list, bool fused, std::vector<WorkQueue
     }
     bool begun = false;
     for (size_t q = 0; q < submitted; ++q) begun |= !lanes[q].batches.empty();
-    // Some queues may have begun, and would wait for the others for ever.
+    // Queues that have begun their part of the list may wait for the others' parts for ever.
     if (begun) device_.lose(error.what());
     throw;
   }
@@ -127,7 +127,7 @@ void Recorder::record(const Prepared& prepared, WorkQueue& queue, Lane* lane) {
     lane->open = true;
   }
   Batch& batch = lane->batches.back();
-  // A command after a wait must also see the bytes that the host wrote before it signalled.
+  // The host may have written bytes before it signalled. A command after that wait must see them.
   if (command.ordered) {
     queue.barrier(batch.commands);
   } else if (!command.waits.empty()) {

@@ -18,18 +18,18 @@ class Recorder {
   Recorder(VulkanDevice& device, DeviceMemory& memory, Timelines& timelines, Pipelines& pipelines)
       : device_(device), memory_(memory), timelines_(timelines), pipelines_(pipelines) {}
 
-  // Submits the list to the queues. Where it refuses the list (kRequest, kUnsupported), no command
-  // begins. `fused`: as in Pipelines::of.
+  // Submits the list to the queues. If it throws kRequest or kUnsupported for the list, none of its
+  // commands begins. `fused`: as in Pipelines::of.
   void submit(const CommandList& list, bool fused, std::vector<WorkQueue>& queues);
 
  private:
-  // A command that passed all checks. For a kernel it has the dispatches and their pipelines.
+  // A command that passed all checks. If it is a kernel, it has dispatches and their pipelines.
   struct Prepared {
     const Command* command = nullptr;
     std::vector<Dispatch> dispatches = {};
     std::vector<VkPipeline> pipelines = {};
   };
-  // The commands recorded for a queue.
+  // The commands that were recorded for one queue.
   struct Lane {
     std::vector<Batch> batches = {};
     bool open = false;  // whether more commands may join the last batch

@@ -10,15 +10,15 @@
 namespace hearth {
 namespace {
 
-// The values of these enums are those of shaders/gemm_kind.glsl.
+// The enums have the values that shaders/gemm_kind.glsl gives to the same names.
 enum class WeightsForm : uint32_t { kInt8, kF32, kF16, kBF16, kFP8, kFP8R };
 enum class ScalesForm : uint32_t { kGroups, kSupers, kShifted, kPairs, kNibbles, kLaneE4M3 };
 enum class MinForm : uint32_t { kF16, kZeroPoint, kSignedZeroPoint };
 static_assert(static_cast<int>(ScaleForm::kF16) == 1 && static_cast<int>(ScaleForm::kBF16) == 2 &&
               static_cast<int>(ScaleForm::kF32) == 3 && static_cast<int>(ScaleForm::kE8M0) == 4);
 
-// The bits of a code and the number it stands for: step * code - offset, or an entry of the form's
-// table.
+// How many bits a code has, and which number it stands for: step * code - offset, or an entry of
+// the form's table.
 struct CodesForm {
   uint32_t low_bits = 0, high_bits = 0, step = 0, offset = 0;
 };
@@ -69,7 +69,8 @@ MinForm min_form(const PackSpec& spec) {
   return spec.kind == PackKind::kL8M ? MinForm::kSignedZeroPoint : MinForm::kZeroPoint;
 }
 
-// Whether each block has scales of its own. Shaders take these as groups of one block.
+// Whether each block has scales of its own. Shaders treat these as the scales of groups of one
+// block.
 bool scales_of_blocks(const ShaderKind& shader, const PackKindInfo& info) {
   return shader.weights == WeightsForm::kInt8 && shader.scales == ScalesForm::kGroups &&
          !info.grouped;
@@ -90,7 +91,7 @@ ShaderPack shader_pack(const PackSpec& spec) {
     factor = form.table->factor;
   }
   const ScaleForm scale = info.grouped ? form.scale : ScaleForm::kF16;
-  // The bytes of a super-block's scales, or of a group's.
+  // The bytes of the scales of one super-block or one group.
   const size_t super_bytes = info.grouped ? group_bytes(info, form)
                              : of_blocks  ? info.scale_bytes
                                           : info.super_bytes;

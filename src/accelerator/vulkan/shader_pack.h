@@ -12,8 +12,8 @@ namespace hearth {
 struct ShaderPack {
   // The first constants of shaders/gemm_kind.glsl, up to kParts.
   std::vector<uint32_t> constants;
-  // The layout of a panel's scales: the bytes before the blocks' scales, and the arguments of
-  // super_of().
+  // The layout of a panel's scales: how many bytes lie before the scales of blocks, and the
+  // arguments of super_of().
   uint32_t block_scales = 0, super_offset = 0, group_shift = 0;
 };
 

@@ -32,7 +32,7 @@ bool await_semaphore(VulkanDevice& device, VkSemaphore semaphore, uint64_t value
   info.semaphoreCount = 1;
   info.pSemaphores = &semaphore;
   info.pValues = &value;
-  // The wait is at most a year, since drivers add it to a clock.
+  // Waits a year at most, since drivers add the time to a clock, which must not overflow.
   const double nanoseconds = std::clamp(seconds * 1e9, 0.0, 365 * 86400 * 1e9);
   const VkResult result =
       device.calls().vkWaitSemaphores(device.handle(), &info, static_cast<uint64_t>(nanoseconds));

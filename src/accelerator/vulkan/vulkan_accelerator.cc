@@ -11,11 +11,12 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kStagingBytes = 16 << 20;
-// The most seconds of the accelerator's own requests, after the queue's earlier work.
+// The most seconds that work of the accelerator itself may take, such as the copies of write() and
+// read(), after the queue's earlier work.
 constexpr double kOwnSeconds = 60;
-// The seconds that the destructor waits for each queue's work before it abandons the device:
-// kLastSeconds where the device is lost, else kEndSeconds. Where free() must wait, it waits half of
-// kLastSeconds.
+// The seconds that the destructor waits for the work of each queue before it abandons the device:
+// kLastSeconds if the device is lost, else kEndSeconds. Where free() must wait, it waits half of
+// kLastSeconds for each queue.
 constexpr double kLastSeconds = 2, kEndSeconds = 30;
 
 bool host_sees(const PhysicalDevice& physical, const VulkanOptions& options) {
@@ -58,11 +59,11 @@ VulkanAccelerator::~VulkanAccelerator() {
     if (!all) {
       device_.abandon();
     } else {
-      // A thread of Mesa may still use a semaphore that it has signalled.
+      // A thread of Mesa may still use a semaphore that it has signalled. This waits for it.
       device_.calls().vkDeviceWaitIdle(device_.handle());
     }
   } catch (const Error&) {
-    // A device that the driver calls lost runs nothing more.
+    // The driver calls the device lost, so nothing runs on it and it can be destroyed.
   }
 }
 
@@ -158,14 +159,15 @@ void VulkanAccelerator::free(BufferId id) noexcept {
     const bool imported = leaving.buffer.imported;
     for (const WorkQueue& queue : queues_) leaving.submitted.push_back(queue.submitted());
     leaving_.push_back(std::move(leaving));
-    // The process's memory may be freed right after this. The commands that use it have ended, so
-    // their queue will report that soon.
+    // The caller may free imported memory as soon as this function returns. Commands that used the
+    // memory have ended, so the queues report their end soon.
     if (imported && !device_.lost()) {
       for (WorkQueue& queue : queues_) static_cast<void>(queue.await_end(kLastSeconds / 2));
     }
     let_leave();
   } catch (const std::bad_alloc&) {
-    // No memory is left to note the buffer, so this waits until the submitted commands have ended.
+    // There is no memory to remember the buffer until its commands end. So this waits for them
+    // here.
     for (WorkQueue& queue : queues_) static_cast<void>(queue.await_end(kLastSeconds / 2));
   } catch (const Error&) {
     // The device is lost; the next call reports that.

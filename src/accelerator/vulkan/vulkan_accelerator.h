@@ -1,4 +1,4 @@
-// An Accelerator that Vulkan 1.3 drives. Made by open_vulkan() (find.h).
+// An Accelerator with a driver of Vulkan 1.3. open_vulkan() (find.h) makes it.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@
 namespace hearth {
 
 struct VulkanOptions {
-  // Copies through pinned memory even where the host can access the accelerator's memory.
+  // Whether to copy through pinned memory even where the host can access the accelerator's memory.
   bool stage = false;
 };
 
@@ -47,17 +47,17 @@ class VulkanAccelerator final : public Accelerator {
   void free(BufferId id) noexcept override;
 
  private:
-  // A buffer that was freed while submissions ran.
+  // A buffer that was freed while submitted commands may have used it.
   struct Leaving {
     DeviceBuffer buffer;
-    std::vector<uint64_t> submitted;  // by queue: the submission after which it can go
+    std::vector<uint64_t> submitted;  // by queue: the submission after whose end it can go
   };
 
   std::vector<uint32_t> run_probe(std::string_view name, bool fused, std::span<const uint32_t> in,
                                   uint32_t count, size_t out_words);
   void let_leave();
   bool ended(const std::vector<uint64_t>& submitted);
-  // Records commands with `record`, submits them to `queue` and waits for their end.
+  // Calls `record` to record commands, submits them to `queue`, and waits for their end.
   template <typename Record>
   void run_now(WorkQueue& queue, const Record& record);
   void copy_now(const DeviceBuffer& from, uint64_t from_offset, const DeviceBuffer& to,

@@ -46,8 +46,7 @@ bool holds(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// Tests the first accelerator that can be used, with direct writes and with writes through pinned
-// memory.
+// Tests the first usable accelerator, with direct writes and with writes through pinned memory.
 class VulkanTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -129,7 +128,7 @@ TEST_P(VulkanTest, CopiesInTheOrderOfTimelinesSubmittedAhead) {
   const Buffer from = filled(values), slot = gpu_->allocate(kBytes);
   const Buffer to = gpu_->allocate(kBytes * kRounds);
   const TimelineId go = gpu_->make_timeline(), full = gpu_->make_timeline();
-  // All copies go through one slot. A copy that ran too early or too late would give wrong bytes.
+  // All copies go through one slot. A copy that runs too early or too late moves wrong bytes.
   CommandList list;
   for (uint64_t i = 0; i < kRounds; ++i) {
     Command in = copy_of(from.at(kBytes * i), slot.at(), kBytes);
@@ -239,8 +238,8 @@ TEST_P(VulkanTest, RunsKernelsAndCopiesInTurn) {
   EXPECT_EQ(got, std::vector<float>(kFloats, 1.0f + kRounds));
 }
 
-// The validation layer must report this: two commands write the same bytes, and neither waits for
-// the other.
+// Two commands write the same bytes, and neither waits for the other. The validation layer must
+// report that.
 TEST_P(VulkanTest, DISABLED_WritesTwiceWithoutAnOrder) {
   const Buffer a = filled(pattern(100, 5)), b = gpu_->allocate(100);
   const TimelineId time = gpu_->make_timeline();
@@ -313,7 +312,7 @@ TEST_P(VulkanTest, RefusesListsWithMissingBuffersQueuesOrTimelines) {
                                  gpu_->read(gone, {&byte, 1});
                                }),
                     "was freed"));
-  // None of these lists has begun, and the accelerator still works.
+  // None of the refused lists has begun, and the accelerator still works.
   command.signals = {{time, 4}};
   gpu_->submit({{command}});
   gpu_->wait({time, 4}, 20);
@@ -329,7 +328,8 @@ TEST_P(VulkanTest, IsLostOnceAMomentDidNotCome) {
   EXPECT_EQ(message_of(ErrorCode::kResource, [&] { static_cast<void>(gpu_->allocate(1)); }), text);
 }
 
-// Software has only one queue. Here the same queue has a second number, used for copies.
+// Software drivers have only one queue. So this test uses that queue under a second number for
+// copies.
 TEST(VulkanQueues, CopyBesideKernelsInTheOrderOfTimelines) {
   std::string why_none;
   const std::shared_ptr<const VulkanInstance> instance = VulkanInstance::open(&why_none);
@@ -372,7 +372,7 @@ TEST(VulkanQueues, CopyBesideKernelsInTheOrderOfTimelines) {
       holds(message_of(ErrorCode::kRequest, [&] { gpu.submit({{kernel}}); }), "only copies"));
 }
 
-// A made-up device whose operations are functions, for the probes.
+// A made-up device: functions take the place of its operations. The probes must judge it.
 struct MadeDevice {
   float (*fma)(float a, float b, float c) = [](float a, float b, float c) {
     return std::fma(a, b, c);
@@ -442,7 +442,7 @@ TEST(Probe, NamesWhatFails) {
   MadeDevice device;
   device.fma = twice_rounded;
   EXPECT_TRUE(holds(device.probe(false).refused, "shaderFloat64"));
-  // Arithmetic in double rounds twice too, although its results seldom differ.
+  // A device that computes fma() in double rounds twice too, although that seldom changes a result.
   device.fma_by_doubles = by_double;
   EXPECT_TRUE(holds(device.probe().refused, "binary64 are not rounded once"));
   device = {};
@@ -464,8 +464,7 @@ TEST(FloatModes, StandBehindTheEntryPoint) {
   EXPECT_TRUE(std::equal(same.begin(), same.end(), module.begin(), module.end()));
 }
 
-// The rows that may choose an expert bound the panels of a dispatch, however few rows are likely to
-// choose it.
+// All possible rows of an expert limit the panels of a dispatch, however few rows are likely.
 TEST(VulkanDispatches, PanelsOfExpertDispatchesAreBoundedByPossibleRows) {
   const auto count = [](uint32_t rows) {
     return dispatches_of(ExpertGemmCall{.spec = {PackKind::kBF16, 2048, 4096, 0},

@@ -66,7 +66,7 @@ void WorkQueue::give_back(VkCommandBuffer commands) {
 }
 
 void WorkQueue::barrier(VkCommandBuffer commands) const {
-  // The barrier includes the host, which waits for a batch and reads.
+  // The barrier also covers the host, which waits for a batch and then reads.
   record_barrier(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_2_HOST_BIT);
 }
 

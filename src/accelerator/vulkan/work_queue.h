@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// Commands that begin when the waits have ended, and give the signals when they end.
+// Commands that begin when the waits have ended. The signals are given when the commands end.
 struct Batch {
   std::vector<VkSemaphoreSubmitInfo> waits = {};
   VkCommandBuffer commands = VK_NULL_HANDLE;
@@ -22,8 +22,8 @@ class WorkQueue {
  public:
   WorkQueue(VulkanDevice& device, const QueuePlace& place);
 
-  // Returns an empty command buffer in the recording state. It must be submitted next or given
-  // back.
+  // Returns an empty command buffer that is ready for recording. The caller must submit it or give
+  // it back before the next begin().
   VkCommandBuffer begin();
   // Ends the recording, so that the host can see the written bytes.
   void end(VkCommandBuffer commands);
@@ -36,10 +36,10 @@ class WorkQueue {
   // Submits batches of ended command buffers, at least one batch.
   void submit(std::span<Batch> batches);
 
-  // The numbers of submissions so far, and of those that have ended.
+  // submitted() is the number of submissions so far, and ended() how many of them have ended.
   uint64_t submitted() const { return submitted_; }
   uint64_t ended();
-  // Waits for all submissions and returns whether they have ended within `seconds`.
+  // Waits until all submissions have ended, at most `seconds`. Returns whether they have.
   bool await_end(double seconds);
 
  private:
