@@ -1,9 +1,8 @@
 // Attention to latents in AcceleratorLayers (graph/ops/latent.h): projections down into pages of
 // latents, and the absorbed and the expanded form of attention.
 //
-// One value holds all data of some heads at a time, and this file decides where each array lies in
-// it. The value's length depends on the number of rows, not on their texts. So the memory of a pass
-// follows from its rows and the context.
+// One value holds all arrays of some heads at a time. Its length depends on the number of rows, not
+// on their texts. So the memory of a pass follows from its rows and the context.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -79,8 +78,7 @@ class LatentCommands {
     uint64_t nope, query, mix, mix_act, edges;
     uint64_t all() const { return nope + query + mix + mix_act + edges; }
   };
-  // Products of some heads, each with its own part of a weight. Activations and results lie at even
-  // distances from head to head.
+  // Products of heads with their parts of a weight. Heads lie at even distances in `a` and `out`.
   struct HeadProducts {
     const Weight& weight;
     uint32_t length;
@@ -185,9 +183,8 @@ Partials LatentCommands::make(ValueId input) {
   return partials;
 }
 
-// Computes the normed latents, each followed by the rotated part of the key. If the model has
-// low-rank queries, computes these too. Every shard has a copy of these matrices; this uses the
-// first shard's.
+// Computes the normed latents, each followed by the rotated part of the key, and low-rank queries
+// if the model has them. Every shard has a copy of these matrices; this uses the first shard's.
 ValueId LatentCommands::project_down(ValueId input, ValueId* low_queries) {
   const ValueId latents = layers_.linear(input, {block_.latent_down, {}}, 0, true);
   if (block_.query_down) {
@@ -275,9 +272,8 @@ LatentPages LatentCommands::pages_of(uint32_t s, uint32_t first_page, uint32_t c
           .length = pages.key_length};
 }
 
-// Computes the attention of expanded rows, then that of absorbed ones, for some heads at a time.
-// These heads are computed for all texts at once, so many short texts take no more commands than a
-// long one.
+// Computes the attention of expanded rows, then that of absorbed ones. Each call takes some heads
+// of all texts, so many short texts take no more commands than a long one.
 void LatentCommands::attend(const Heads& of) {
   const auto expands = [](const StepItem& item) { return item.expanded > 0; };
   if (std::ranges::any_of(layers_.step_.items, expands)) {
@@ -359,8 +355,7 @@ void LatentCommands::attend_absorbed(const Heads& of, const AbsorbedRows& which,
        part_of(of.out, first, of.column(heads.begin, length)), length, edges, absorbed_.edges});
 }
 
-// Quantises the first n floats of each head to the format that the weight `by` takes. Heads are
-// `head_floats` floats apart.
+// Quantises n floats of each head to the format of `by`. Heads are `head_floats` floats apart.
 void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t n, uint32_t rows,
                               UnitRange heads, const Weight& by, Place to, uint64_t bytes) {
   const ActFormat format = act_format_for(by.shards[0].spec.kind);
@@ -371,9 +366,8 @@ void LatentCommands::quantize(const FloatRows& x, uint32_t head_floats, uint32_t
   }
 }
 
-// Multiplies by each head's part of a matrix. If a head's rows do not begin and end at the ends of
-// panels, the product also has rows of its neighbours. Then the head's rows are copied out by
-// adding -0, which changes no number.
+// Multiplies by each head's part of a matrix. Where a panel also has rows of a neighbour, the
+// product has them too. Then adding -0 copies the head's own rows out, and changes no number.
 void LatentCommands::multiply(const Heads& of, UnitRange heads, uint32_t rows,
                               const HeadProducts& by) {
   const Shard& shard = by.weight.shards[of.shard];
@@ -407,8 +401,7 @@ KvPages LatentCommands::expanded_pages(uint32_t heads, uint32_t count, Place at)
   return pages;
 }
 
-// Returns how many bytes one head takes: its keys and values for a whole context, and the matrices
-// that make them.
+// Returns the bytes of one head's keys and values of a whole context, and of its two matrices.
 uint64_t LatentCommands::expanded_head_bytes() const {
   return pages_for(layers_.context_) * expanded_pages(1, 0, {}).stride +
          aligned(uint64_t{kv_lora_rank_} * nope_length_ * kFloat) +
@@ -451,8 +444,7 @@ void LatentCommands::attend_expanded(const Heads& of, UnitRange heads) {
   }
 }
 
-// Unpacks the rows of the weight that belong to these heads, `length` rows each. Moves `*work`
-// behind the result.
+// Unpacks these heads' rows of the weight, `length` for each head. Moves `*work` behind them.
 FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRange heads,
                                       uint32_t length, Place* work, bool ordered) {
   const Shard& shard = by.shards[of.shard];
@@ -470,8 +462,7 @@ FloatRows LatentCommands::matrix_rows(const Heads& of, const Weight& by, UnitRan
   return rows;
 }
 
-// Returns which positions the expanded rows see, from row `row` on: all up to their own, on their
-// text's pages.
+// Returns what expanded rows from `row` on see: all positions of their text up to their own.
 Place LatentCommands::sees(uint32_t row) {
   Place& at = layers_.latent_inputs_.sees;
   if (!at) {
@@ -482,8 +473,7 @@ Place LatentCommands::sees(uint32_t row) {
   return at + uint64_t{row} * sizeof(PagedRow);
 }
 
-// Returns the place of the numbers 0, 1, ... There are as many as the largest matrix of all heads
-// has rows.
+// Returns the place of the numbers 0, 1, ..., one for each row of the largest matrix of all heads.
 Place LatentCommands::numbers() {
   Place& at = layers_.latent_inputs_.numbers;
   if (at) return at;

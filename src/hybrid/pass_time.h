@@ -42,11 +42,11 @@ class PassClock {
 
 // Returns the plan of plan_stream(), changed in two ways.
 // - A model with experts gets a shorter ring, unless the options give its length: the shortest one
-// with which passes take at most 1 % longer than with plan_stream()'s. It compares passes of 512,
-// 1024, 2048, ... rows and of all rows.
+//   with which passes take at most 1 % longer than with plan_stream()'s. It compares passes of 512,
+//   1024, 2048, ... rows and of all rows.
 // - From kUsualPassRows on, the number of rows is doubled, unless the options give it. It is
-// doubled as long as passes wait for copies, some prompt gains 3 %, none loses 1 %, and no layer
-// takes 5 s.
+//   doubled as long as passes wait for copies, some prompt gains 3 %, none loses 1 %, and no layer
+//   takes 5 s.
 StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
                                const StreamPlanOptions& options, const TimedOptions& timed = {});
 

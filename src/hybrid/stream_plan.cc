@@ -20,10 +20,10 @@
 namespace hearth {
 namespace {
 
-// The number of texts of a pass that may end in a page that is not full.
+// How many texts of a pass may each need one page more, since their last page is not full.
 constexpr uint32_t kPassTexts = 64;
 
-// Weights without memory, for finding out what else a pass needs.
+// Weights that have places but no memory, for finding out how much memory a pass needs beside them.
 class NoWeights : public PassWeights {
  public:
   NoWeights(const Model& model, const StreamedRoom& room) : PassWeights(model) {
@@ -83,14 +83,14 @@ uint64_t memory_for(const AcceleratorFacts& facts, const StreamPlanOptions& opti
   return (facts.free_bytes != 0 ? facts.free_bytes : facts.memory_bytes) / 10 * 9;
 }
 
-// The sizes of a layer's experts on all shards.
+// The sizes of a layer's experts. A piece is what one shard has of one expert.
 struct LayerExperts {
-  uint32_t pieces = 0;   // pairs of an expert and a shard that has some of it
-  uint32_t segment = 0;  // the most pieces of a segment
+  uint32_t pieces = 0;   // how many there are
+  uint32_t segment = 0;  // the most in one segment
   uint64_t largest = 0;  // bytes of the largest piece
   uint64_t bytes = 0;    // of all pieces
   uint32_t used = 0;     // experts that a row chooses
-  uint64_t widest = 0;   // bytes of the widest row that an expert makes
+  uint64_t widest = 0;   // bytes of the longest row of one product
 
   void grow_to(const LayerExperts& other) {
     pieces = std::max(pieces, other.pieces);
@@ -101,7 +101,7 @@ struct LayerExperts {
   }
 };
 
-// Returns the sizes by layer; none for the last one, whose experts a pass never multiplies.
+// Returns the sizes by layer. The last layer has none, since a pass never multiplies its experts.
 std::vector<LayerExperts> experts_of_layers(const Model& model) {
   std::vector<LayerExperts> layers(model.spec().layers.size());
   for (uint32_t layer = 0; layer + 1 < layers.size(); ++layer) {
@@ -137,7 +137,7 @@ class Planner {
         experts_(experts_of_layers(*target.model)) {}
 
   uint32_t layers() const { return static_cast<uint32_t>(runs_.size()); }
-  // Returns the largest sizes of the experts of layers `begin` to `end` - 1.
+  // Returns the largest of each size in layers [begin, end).
   LayerExperts largest(uint32_t begin, uint32_t end) const {
     LayerExperts most;
     for (uint32_t layer = begin; layer < end; ++layer) most.grow_to(experts_[layer]);
@@ -163,7 +163,7 @@ class Planner {
     const LayerExperts of_kept = largest(0, kept);
     if (of_kept.pieces > 0) plan.kept_batch = batch_of(of_kept, of_kept.segment, rows);
     if (most.pieces > 0) {
-      // The ring needs no more berths than there are pieces, and two batches at least.
+      // A ring needs no more berths than all pieces together, but always at least two batches.
       ring = std::min(ring, std::max(pieces_from(kept), kMinRing));
       plan.expert_batch = batch_of(most, std::max(ring / 2, 1u), rows);
       plan.expert_bytes = most.largest;
@@ -181,8 +181,9 @@ class Planner {
     return plan;
   }
 
-  // Returns the plan with its exact pass_bytes. Where kept and streamed layers have batches of
-  // different sizes, row_memory() assumes the more expensive size for all.
+  // Returns the plan with its exact pass_bytes. So far they were too high if kept and streamed
+  // layers have batches of different sizes: row_memory() assumes the size that needs more memory
+  // for all layers.
   StreamPlan exact(StreamPlan plan) const {
     if (!differ(plan)) return plan;
     plan.pass_bytes = laid_out(plan.rows, room_of(plan)).bytes + plan.page_bytes + vectors_;
@@ -216,7 +217,7 @@ class Planner {
   // The memory that values and inputs take.
   struct RowMemory {
     uint64_t bytes = 0;
-    uint64_t min_piece = 0;  // of the longest one
+    uint64_t min_piece = 0;  // the shortest piece that fits each of them
 
     void grow_to(const RowMemory& other) {
       bytes = std::max(bytes, other.bytes);
@@ -224,8 +225,8 @@ class Planner {
     }
   };
 
-  // Lays a pass out to find its memory. No formula would do: it is the highest sum over many
-  // moments, and some of these sums grow with the rows while others do not.
+  // Lays a pass out to find how much memory it takes. There is no formula for that: it is the
+  // highest of many sums, and only some of them grow with the rows.
   RowMemory laid_out(uint32_t rows, const StreamedRoom& room) const {
     PassCommands commands = commands_of(target_, rows, room);
     const PassLayout& layout = commands.lay_out(facts_.allocation_bytes);
@@ -234,13 +235,13 @@ class Planner {
             std::max({layout.min_piece(), commands.held_bytes(), commands.made_bytes()})};
   }
 
-  // Whether both kept and streamed layers have experts, in batches of different sizes.
+  // Whether kept and streamed layers both have experts, but in batches of different sizes.
   static bool differ(const StreamPlan& plan) {
     return plan.kept_batch > 0 && plan.expert_batch > 0 && plan.kept_batch != plan.expert_batch;
   }
 
-  // Returns the memory as if all layers had batches of one size. Where the sizes differ, it is the
-  // larger memory of the two sizes.
+  // Returns the memory that a pass takes if batches of all layers have one size. If the plan has
+  // two sizes, it returns the larger of the two results.
   RowMemory row_memory(const StreamPlan& plan) {
     const auto of_all = [&](uint32_t batch) {
       const auto [at, fresh] = row_memory_.try_emplace({plan.rows, batch});
@@ -253,9 +254,9 @@ class Planner {
     return most;
   }
 
-  // Returns the number of experts of a batch. Copies of few bytes do not use a link fully, and
-  // products of few experts do not use a card fully. But one piece must have room for a batch's
-  // results of all rows, each of which chooses an expert at most once.
+  // Returns how many experts a batch has. It must not be few: copies of few bytes do not use a link
+  // fully, and products of few experts do not use a card fully. But one piece must have room for
+  // what a batch computes from all rows, each of which chooses an expert at most once.
   uint32_t batch_of(const LayerExperts& of, uint32_t most, uint32_t rows) const {
     constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
     // Shaders index floats with 31 bits.
@@ -283,7 +284,7 @@ StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
   const uint32_t layers = planner.layers(), kept = std::min(options.kept.value_or(0), layers);
   const uint32_t ring = options.experts.value_or(kMinRing);
   const bool asked = options.rows != 0;
-  // A pass never has more tokens than the KV pages hold.
+  // A pass never has more tokens than the KV cache holds.
   const uint64_t useful =
       std::max<uint64_t>(kMinPassRows, uint64_t{target.kv->page_count()} * kPagePositions);
   const auto most = static_cast<uint32_t>(std::min<uint64_t>(kUsualPassRows, useful));

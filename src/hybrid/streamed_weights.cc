@@ -74,10 +74,11 @@ void StreamedWeights::keep(Accelerator& accelerator) {
   }
 }
 
-// Makes the berths and the order of loads. With three berths or more for rests, a layer's rest is
-// copied ahead of the experts of the layer before. Two more berths are in use then: that of the
-// layer before, and that of the layer before it, whose experts may not have been multiplied yet.
-// With fewer berths, a layer's rest is copied just before its own experts.
+// Makes the berths and the order of loads. The rest of a layer is all of it except routed experts.
+// With three or more berths for rests, a layer's rest is copied before the experts of the layer
+// before it. At that time two more berths are in use: one by the layer before, and one by the layer
+// before that, whose experts may not be multiplied yet. With fewer berths, a layer's rest is copied
+// just before its own experts.
 void StreamedWeights::make_berths(Accelerator& accelerator) {
   const auto layers = static_cast<uint32_t>(parts_.size());
   const bool experts =
@@ -103,7 +104,7 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
       add({layer, batch}, room_.berths + in_ring % room_.ring);
     }
   }
-  // All berths of a kind have one size, so the plan's sizes hold for each of them.
+  // The plan counts one size for all berths of a kind, so each gets the size of the largest.
   for (const std::span<uint64_t> kind :
        {std::span(bytes).first(room_.berths), std::span(bytes).subspan(room_.berths)}) {
     if (!kind.empty()) std::ranges::fill(kind, std::ranges::max(kind));

@@ -1,12 +1,13 @@
-// The weights of a model that is larger than an accelerator's memory. Vectors and the matrices of
-// the first layers stay there for good; matrices of the other layers take turns in berths (OSDI'26,
-// "hybrid MoE", 3.1).
+// The weights of a model on an accelerator whose memory is smaller than the model. Vectors, and the
+// matrices of the first layers, stay there for good. Matrices of the other layers take turns in
+// berths (OSDI'26, "hybrid MoE", 3.1).
 //
-// A layer's matrices form parts: batches of its routed experts (expert_batches.h), and the rest.
-// The rests have berths of their own, which the layers that are not kept take one after another.
-// Batches take the berths of a ring, which all layers share, in the order in which they are
-// multiplied. So experts are copied as long as a berth of the ring is free, whatever layer they
-// belong to. No experts of the last layer are copied, since a pass wants only its keys and values.
+// The matrices of a layer form parts: batches of its routed experts (expert_batches.h), and one
+// part with all the others, called the rest. Rests have berths of their own, which the layers that
+// are not kept use one after another. Batches use the berths of a ring, which all layers share, in
+// the order in which batches are multiplied. So experts are copied as long as a berth of the ring
+// is free, whatever layer they belong to. The last layer's experts are not copied, since a pass
+// wants only that layer's keys and values.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,10 @@
 
 namespace hearth {
 
-// The numbers of layers and berths that a model has on an accelerator at a time.
+// How much of a model an accelerator has room for at a time, in layers and berths.
 struct StreamedRoom {
-  uint32_t kept = 0;                    // the number of first layers that stay
-  uint32_t berths = 0;                  // for the rests of the other layers
+  uint32_t kept = 0;                    // how many of the first layers stay
+  uint32_t berths = 0;                  // for the rests of all other layers
   uint32_t ring = 0, expert_batch = 0;  // berths for batches, and the most experts of a batch
   uint32_t kept_batch = 0;              // the most experts of a batch in kept layers
 
@@ -37,9 +38,9 @@ struct StreamedRoom {
 
 class StreamedWeights : public PassWeights {
  public:
-  // Copies the vectors and the kept layers, and takes the memory of the berths. Each kind of berths
-  // that something is copied to needs at least one berth. The model outlives this, and keeps its
-  // bytes. Throws Error (kResource) where memory is short.
+  // Copies the vectors and the kept layers, and allocates the berths. If anything must be copied to
+  // a kind of berths, there must be one. The model and its bytes must outlive this object. Throws
+  // Error (kResource) where memory is short.
   StreamedWeights(const Model& model, Accelerator& accelerator, const StreamedRoom& room);
 
   ShardPlace shard(const Weight& weight, uint32_t s) const override;
@@ -53,12 +54,12 @@ class StreamedWeights : public PassWeights {
   uint32_t berths() const { return static_cast<uint32_t>(berths_.size()); }
   // Returns the bytes of a berth of the ring; 0: there is no ring.
   uint64_t ring_berth_bytes() const { return ring_berth_bytes_; }
-  // Lays the ring of the next pass: its own berths, and then the berths at `more`, as far as a
-  // layer has batches for them. The parts that earlier passes copied to the ring count as gone. The
-  // places outlive the pass.
+  // Lays the ring for the next pass. The ring has its own berths, and then those at `more`, as many
+  // as a layer has batches for. Parts that earlier passes copied to the ring are copied anew. The
+  // places at `more` must outlive the pass.
   void lay_ring(std::span<const Place> more);
 
-  // A part's bytes in the host's memory, and the place of its first byte on the accelerator.
+  // Where the bytes of a part are: in the host's memory, and on the accelerator.
   struct Held {
     std::vector<LayerRun> runs;
     Place room;
@@ -67,15 +68,15 @@ class StreamedWeights : public PassWeights {
   };
   const Held& held(const LayerPart& part) const { return parts_[part.layer][index_of(part)]; }
 
-  // The copies of a pass in their order, and the berth of each. Stages use parts in an order in
-  // which a berth's earlier part is used before any part that is copied after it. So every wait for
+  // The copies that a pass makes, in their order, each with its berth. Stages use the parts in such
+  // an order that each part is used before another part is copied into its berth. So every wait for
   // a berth ends.
   struct Load {
     LayerPart part;
     uint32_t berth;
   };
   const std::vector<Load>& loads() const { return loads_; }
-  // Returns the part's index in loads(); none where the part is kept.
+  // Returns the index of the part in loads(); none where the part is kept on the accelerator.
   std::optional<size_t> load_of(const LayerPart& part) const;
 
  private:
@@ -91,7 +92,7 @@ class StreamedWeights : public PassWeights {
   std::vector<std::vector<ExpertBatch>> batches_;  // by layer
   std::vector<std::vector<Held>> parts_;           // by layer: its rest, then its batches
   std::vector<Load> loads_;
-  // The loads' indices by layer and part, as parts_; empty for kept layers.
+  // By layer and part, as parts_: the index in loads_. Kept layers have none.
   std::vector<std::vector<size_t>> load_numbers_;
   std::vector<Buffer> buffers_;
   std::vector<Place> berths_;  // berths for rests, then those of the ring
@@ -100,7 +101,7 @@ class StreamedWeights : public PassWeights {
   std::unordered_map<const Weight*, uint32_t> layers_;  // the layer of each matrix
 };
 
-// Returns the bytes of the largest layer from `first` on, without routed experts.
+// Returns the bytes of the largest of the layers from `first` on. Routed experts do not count.
 uint64_t largest_layer(std::span<const LayerRuns> layers, uint32_t first);
 
 }  // namespace hearth

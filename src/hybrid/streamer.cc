@@ -16,7 +16,8 @@
 namespace hearth {
 
 uint32_t StreamRule::step() const {
-  // If steps were longer, the rest of a prompt would cost the cores more than a pass over it would.
+  // The cores compute the part of a prompt behind its last whole step. If steps were longer, that
+  // part would take the cores longer than a pass would.
   constexpr uint32_t kMaxPages = 8;
   return std::clamp(threshold / kPagePositions, 1U, kMaxPages) * kPagePositions;
 }
@@ -25,7 +26,7 @@ uint32_t StreamRule::positions(uint32_t prompt) const {
   return prompt == 0 || prompt < threshold ? 0 : (prompt - 1) / step() * step();
 }
 
-// Tells the runner which texts of a pass have been cancelled meanwhile.
+// Tells the runner which prompts of a pass were cancelled while it runs.
 class Streamer::Watch : public PassWatch {
  public:
   Watch(Streamer& of, const Texts& texts) : of_(of), texts_(texts) {}
@@ -49,12 +50,13 @@ class Streamer::Watch : public PassWatch {
   const Texts& texts_;
 };
 
-// The passes that texts take, one after another. Texts share a pass as far as it has rows.
+// Predicts the passes that texts will take, one after another. Texts share a pass as long as it has
+// rows left.
 class Streamer::Passes {
  public:
   explicit Passes(const Streamer& of) : of_(of) {}
 
-  // Adds `tokens` tokens of a text after `before` others.
+  // Adds `tokens` tokens of a text, with `before` tokens of that text in front of them.
   void add(uint32_t tokens, uint32_t before) {
     while (tokens > 0) {
       const uint32_t some = std::min(tokens, of_.room_.rows - rows_);
@@ -79,7 +81,7 @@ class Streamer::Passes {
   }
 
   const Streamer& of_;
-  uint32_t rows_ = 0;                  // of the last pass
+  uint32_t rows_ = 0;                  // rows of the last pass
   double prefixes_ = 0, seconds_ = 0;  // prefixes_: of the last pass
 };
 
@@ -127,7 +129,7 @@ void Streamer::leave_runner() {
   figures_.bytes_in_flight = 0;
 }
 
-// Returns the predicted seconds of one pass; 0: not known.
+// Returns the predicted seconds of a pass over these texts; 0: not known.
 double Streamer::predicted_seconds(const Texts& texts) const {
   if (!options_.predicted_seconds) return 0;
   Passes pass(*this);
@@ -137,19 +139,19 @@ double Streamer::predicted_seconds(const Texts& texts) const {
   return pass.seconds();
 }
 
-// Corrects predictions by a pass that has ended. It has half the weight and changes the correction
-// by a factor of 2 at most, since it may have been slow for reasons of its own.
+// Corrects predictions by a pass that has ended. The pass counts half, and its own correction is
+// limited to a factor of 2 from the present one, since it may have been slow for other reasons.
 void Streamer::learn(double predicted, double seconds) {
   if (!options_.learns || !std::isfinite(predicted) || predicted <= 0) return;
   slower_ = (slower_ + std::clamp(seconds / predicted, slower_ / 2, slower_ * 2)) / 2;
 }
 
-// Returns the predicted seconds until a prompt of `tokens` tokens after `before` others is filled:
-// the rest of the pass under way, then all waiting prompts, then this one. Corrected by the times
-// that passes have taken.
+// Returns the predicted seconds until a prompt of `tokens` tokens after `before` others is filled.
+// They include the rest of the pass under way and all waiting prompts. They are corrected by the
+// times that earlier passes have taken.
 double Streamer::seconds_behind_all(uint32_t tokens, uint32_t before) const {
   Passes passes(*this);
-  uint32_t under_way = pass_tokens_;  // tokens of the first prompts
+  uint32_t under_way = pass_tokens_;  // how many of the first prompts' tokens
   for (const Waiting& waiting : prompts_) {
     const uint32_t left = static_cast<uint32_t>(waiting.prompt.tokens.size()) - waiting.done;
     const uint32_t taken = std::min(left, under_way);
@@ -168,7 +170,8 @@ bool Streamer::takes(uint32_t tokens, uint32_t before, double core_seconds) {
   if (rule_) return true;
   if (options_.threshold > 0) return tokens >= options_.threshold;
   if (!options_.predicted_seconds || core_seconds <= 0) return false;
-  // A correction that was learnt long ago is dropped, so that passes are tried again.
+  // Drops a correction if no pass ran for long. Otherwise slow passes in the past might keep new
+  // ones from being tried for ever.
   if (options_.clock() - last_pass_ > options_.retry_seconds) slower_ = 1;
   return seconds_behind_all(tokens, before) < core_seconds;
 }
@@ -226,13 +229,13 @@ void Streamer::work() {
         run_pass(texts);
       }
     } catch (const std::exception&) {
-      fail_all();  // memory is too short to form a pass
+      fail_all();  // there is not enough memory to form a pass
     }
     lock.lock();
   }
 }
 
-// Tries to make a new runner.
+// Tries to make a new runner; if that fails, sets the time of the next attempt.
 void Streamer::remake() {
   try {
     runner_ = make_();
@@ -251,8 +254,8 @@ uint32_t Streamer::tokens_of(const Texts& texts) {
   return tokens;
 }
 
-// Forms a pass from the first tokens of the waiting prompts, up to its rows and pages. Prompts that
-// are cancelled by now end here.
+// Forms a pass from the first tokens of the waiting prompts, as far as the runner has rows and
+// pages. Cancelled prompts end here.
 Streamer::Texts Streamer::form() {
   Texts texts;
   bool ended = false;
@@ -332,7 +335,7 @@ void Streamer::run_pass(const Texts& texts) {
   }
 }
 
-// Plans the next attempt to make a runner, and tells the user about the failure.
+// Sets the time of the next attempt to make a runner, and tells the user why the old one failed.
 void Streamer::give_up(const std::exception_ptr& trouble) {
   next_try_ = options_.clock() + options_.retry_seconds;
   if (!options_.warn) return;
@@ -350,7 +353,8 @@ void Streamer::give_up(const std::exception_ptr& trouble) {
   }
 }
 
-// Counts the tokens of a pass and ends its finished prompts. The caller holds the lock.
+// Counts the tokens of a pass that has ended, and ends prompts that are finished. The caller holds
+// the lock.
 void Streamer::settle(const Texts& texts, Outcome outcome) {
   for (const auto& [waiting, text] : texts) {
     waiting->done += static_cast<uint32_t>(text.tokens.size());
@@ -366,7 +370,7 @@ void Streamer::settle(const Texts& texts, Outcome outcome) {
   }
 }
 
-// Ends a prompt. A prompt that was let go already has its outcome.
+// Ends a prompt with this outcome. A prompt that was let go already has an outcome.
 void Streamer::end(Waiting* waiting, Outcome outcome) noexcept {
   if (!waiting->let_go) done_.push_back({waiting->prompt.id, outcome});
   prompts_.remove_if([&](const Waiting& one) { return &one == waiting; });

@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kAlign = 256;
-// The most bytes of one buffer, so few that gaps in a card's memory waste little.
+// The longest buffer. It is so short that gaps in a card's memory waste little.
 constexpr uint64_t kBufferBytes = uint64_t{1} << 30;
 
 uint64_t room_of(const Upload& upload) { return round_up(upload.bytes.size(), kAlign); }
