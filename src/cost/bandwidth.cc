@@ -16,7 +16,8 @@ namespace {
 constexpr double kAssumedBytesPerSecond = 100e9;
 constexpr double kOpsSeconds = 2e-3;
 
-// Whether a node has memory. All nodes do if a machine's description tells of no memory.
+// Whether the node has memory. If the machine's description tells no node's memory, every node
+// counts as having some.
 bool has_memory(const Machine& machine, uint32_t node) { return machine.memory_node(node) == node; }
 
 uint64_t caches_of(const Machine& machine, uint32_t node) {
@@ -40,7 +41,7 @@ BufferSize buffer_size(const Machine& machine, uint32_t node, uint64_t most) {
   return {wanted, bytes_to_have(machine, node, std::min(wanted, most))};
 }
 
-// Returns rounds that take long compared with reading the clock, and little compared with the time
+// Returns a number of rounds that takes long compared with reading the clock, but not with the time
 // slices of a busy machine.
 size_t rounds_for(UnitFn loop) {
   for (size_t rounds = 64;; rounds *= 2) {
@@ -50,7 +51,7 @@ size_t rounds_for(UnitFn loop) {
   }
 }
 
-// Threads that read buffers and compute together, pass by pass.
+// Threads that together read buffers and compute, in passes.
 class Readers {
  public:
   explicit Readers(const Placement& placement)
@@ -65,7 +66,7 @@ class Readers {
     }
   }
 
-  // Returns the bytes a second of the best part of any pass.
+  // Returns the bytes a second of the fastest part in all passes.
   double best_rate(ReadFn loop, ReadBuffer& buffer, uint32_t passes) {
     double best = 0;
     for (uint32_t step = 0; step < passes * kReadParts; ++step) {
@@ -78,7 +79,7 @@ class Readers {
     return best;
   }
 
-  // Returns the operations a second of all threads together, in the best pass.
+  // Returns the operations a second of all threads together, in the fastest pass.
   double ops_rate(UnitFn loop, size_t rounds, uint32_t passes) {
     double best = 0;
     std::vector<double> done(size());
@@ -95,7 +96,8 @@ class Readers {
   TimedTeam timed_;
 };
 
-// Returns one thread's operations a second in the best pass; 0 where the level lacks the unit.
+// Returns the operations a second of one thread in the fastest pass; 0 where the level lacks the
+// unit.
 double core_ops(UnitFn loop, uint32_t passes) {
   if (loop(1) == 0) return 0;
   const size_t rounds = rounds_for(loop);
@@ -113,13 +115,14 @@ Placement one_seat(const Machine& machine, uint32_t node) {
   return place_threads(machine, {.threads = 1, .nodes = {node}});
 }
 
-// Returns the loop of the unit that prompts are computed with: int8 dot, or f32 fma without it.
+// Returns the loop of the arithmetic unit that computes prompts: int8 dot, or f32 fma where the
+// level lacks that.
 UnitFn dot_unit(const LimitLoops& loops) {
   UnitFn dots = loops.unit[static_cast<size_t>(ArithmeticUnit::kInt8Dot)];
   return dots(1) > 0 ? dots : loops.unit[static_cast<size_t>(ArithmeticUnit::kF32Fma)];
 }
 
-// Measures the contention of a node in about so many seconds. `report` is called
+// Measures the contention of the cores of a node in about `seconds` seconds. Calls `report`
 // contention_patterns() times.
 Contention contention_of(const Machine& machine, uint32_t node, const LimitLoops& loops,
                          ReadBuffer& buffer, double seconds, const std::function<void()>& report) {
@@ -179,7 +182,8 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
     if (has_memory(machine, n)) memories.push_back(n);
   }
   auto total = static_cast<uint32_t>(readers.size() * memories.size());
-  // Contention is measured on one node, for all: the first that has both threads and memory.
+  // Contention is measured only on the first node that has both threads and memory, and stands for
+  // all nodes.
   const auto whole =
       std::ranges::find_if(memories, [&](uint32_t n) { return table.threads[n] > 0; });
   if (options.contention && whole != memories.end()) total += contention_patterns(machine, *whole);
@@ -192,7 +196,8 @@ BandwidthTable measure_bandwidth(const Machine& machine, Isa isa, const Bandwidt
       table.wanted_bytes = size.wanted;
     }
     ReadBuffer buffer(machine, memory, size.bytes);
-    // Threads of the node write the memory, so that it lies there even where binding was refused.
+    // Threads of the node itself write the memory first, so that it lies there even if it could not
+    // be bound.
     uint32_t owner = table.threads[memory] > 0 ? memory : readers.front();
     Readers(place_threads(machine, {.nodes = {owner}})).write(buffer);
     for (uint32_t node : readers) {

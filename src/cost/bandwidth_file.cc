@@ -56,8 +56,8 @@ void json_contention(Json& json, const Contention& contention) {
   json.end_object();
 }
 
-// Reads a document and checks the type of each value first: RapidJSON itself aborts on a wrong
-// type.
+// Reads a document, and checks the type of each value before it takes it: RapidJSON aborts the
+// program on a wrong type.
 class TableReader {
  public:
   explicit TableReader(const std::string& name) : name_(name) {}
@@ -96,8 +96,8 @@ class TableReader {
     if (!found->value.IsBool()) refuse(fmt::format("'{}' is neither true nor false", key));
     return found->value.GetBool();
   }
-  // Returns the time that was allowed for patterns. Files of an earlier release do not state it.
-  // For them it is half of the usual time, so that usual budgets measure again.
+  // Returns how much time the patterns had. Files of an earlier release do not say it, and get half
+  // of the usual time. So a measurement with the usual time counts as worth while.
   double seconds(const JsonValue& object) const {
     constexpr double kUnknown = 7.5;
     if (!object.HasMember("seconds")) return kUnknown;
@@ -105,7 +105,7 @@ class TableReader {
     if (!value.IsNumber() || !(value.GetDouble() >= 0)) refuse("'seconds' is not a duration");
     return value.GetDouble();
   }
-  // Returns a rate, from billions a second in the file; null is 0.
+  // Returns a rate: the file has it in billions a second, or null for 0.
   double rate(const JsonValue& value) const {
     if (value.IsNull()) return 0;
     if (!value.IsNumber() || !(value.GetDouble() > 0) || value.GetDouble() > 1e9) {

@@ -1,6 +1,6 @@
-// The JSON file that keeps a table of node bandwidths beside a machine's description. docs/topo.md
-// has its keys. The file is untrusted input. Errors: a text that is no such table (kFile), naming
-// what is wrong with it.
+// The JSON file that keeps a table of node bandwidths, with a description of the machine.
+// docs/topo.md has its keys. The file is untrusted input. Errors (kFile): a text that is no such
+// table; the message says what is wrong.
 #pragma once
 
 #include <string>

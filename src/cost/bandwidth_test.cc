@@ -35,7 +35,7 @@ TEST(Bandwidth, EveryPairOfNodesIsMeasured) {
   check_bandwidth(table, machine);
 }
 
-// Contention is measured even on a machine with one node, where no rate between nodes is measured.
+// A machine with one node has no rates between nodes, but its cores' contention is measured.
 TEST(Bandwidth, CoresAreMeasuredBesideEachOther) {
   const Machine machine = Machine::invented(1, 2);
   uint32_t calls = 0, total = 0;

@@ -9,12 +9,12 @@
 namespace hearth {
 namespace {
 
-using Places = std::vector<uint32_t>;  // places of cores in the row, ascending
+using Places = std::vector<uint32_t>;  // indices of cores in the row, ascending
 
-// Demands of clusters that differ by less than this part are one point of the curve.
+// Patterns whose demands differ by less than this part make one point of the curve.
 constexpr double kAlike = 0.01;
-// Clusters are accepted if they explain kExplains of the error that remains without them, and that
-// error is more than the scatter of measurements.
+// Clusters are taken as real if they explain a part kExplains of the error that a model without
+// clusters has. That error must also exceed kScatter, the scatter of measurements.
 constexpr double kExplains = 0.5, kScatter = 0.02;
 
 struct Pattern {
@@ -22,7 +22,7 @@ struct Pattern {
   double read = 0;
 };
 
-// Returns the number of cores in the row under each of the node's caches.
+// Returns for each of the node's caches how many cores of the row are under it.
 std::vector<uint32_t> cache_sizes(const Machine& machine, uint32_t node) {
   std::vector<uint32_t> sizes;
   for (uint32_t llc : machine.nodes[node].llcs) {
@@ -37,8 +37,8 @@ bool divides_all(uint32_t cluster, const std::vector<uint32_t>& sizes) {
   return std::ranges::all_of(sizes, [&](uint32_t size) { return size % cluster == 0; });
 }
 
-// Returns the patterns. The first ones, up to four cores in a row and all cores, are those that
-// every curve needs.
+// Returns the patterns to measure. Those that every curve needs come first: up to four cores in a
+// row, and all cores.
 std::vector<Pattern> patterns_of(uint32_t cores, const std::vector<uint32_t>& caches) {
   std::vector<Pattern> patterns;
   auto add = [&](Places places) {
@@ -75,7 +75,7 @@ bool is_needed(const Pattern& pattern, uint32_t cores) {
   return k == cores || (k <= kMaxCluster && pattern.cores.back() + 1 == k);
 }
 
-// Returns g(1) to g(cluster), which are the rates of the patterns of k cores in a row.
+// Returns g(1) to g(cluster), the rates of the patterns with 1 to `cluster` cores in a row.
 std::vector<double> cluster_curve(const std::vector<Pattern>& patterns, uint32_t cluster) {
   std::vector<double> curve(cluster, 0);
   for (const Pattern& pattern : patterns) {
@@ -99,7 +99,8 @@ double wanted(const std::vector<double>& cluster_read, const Places& cores) {
 
 using Curve = std::vector<std::pair<double, double>>;
 
-// Returns the value at x of the line through zero and all points; it is flat behind the last one.
+// Returns the value at x of the line from zero through all points. Beyond the last point, the line
+// is flat.
 double on_curve(const Curve& curve, double x) {
   std::pair<double, double> before{0, 0};
   for (const auto& point : curve) {
@@ -112,7 +113,7 @@ double on_curve(const Curve& curve, double x) {
   return before.second;
 }
 
-// Returns the curve F(w) of the patterns, without the one at index `without`.
+// Returns the curve F(w) through the points of all patterns but the one with index `without`.
 Curve node_curve(const std::vector<Pattern>& patterns, const std::vector<double>& cluster_read,
                  size_t without = SIZE_MAX) {
   Curve points;
@@ -135,15 +136,15 @@ Curve node_curve(const std::vector<Pattern>& patterns, const std::vector<double>
   return curve;
 }
 
-// Returns the root mean square of the relative errors with which the curve of the other patterns
-// predicts each pattern.
+// Tells how badly the patterns fit clusters of this size. Each pattern is predicted by the curve of
+// the others; returns the root mean square of the relative errors.
 double unexplained(const std::vector<Pattern>& patterns, uint32_t cluster) {
   const std::vector<double> curve = cluster_curve(patterns, cluster);
   const double most = node_curve(patterns, curve).back().first;
   double squares = 0;
   for (size_t p = 0; p < patterns.size(); ++p) {
     const double want = wanted(curve, patterns[p].cores);
-    // The curve of the other points tells nothing about larger demands.
+    // The curve of the other patterns ends before this demand, so it predicts nothing for it.
     if (want > most * (1 - kAlike)) continue;
     const double fitted = on_curve(node_curve(patterns, curve, p), want);
     const double off = (fitted - patterns[p].read) / patterns[p].read;
@@ -184,7 +185,7 @@ std::vector<uint32_t> pus_of(const Machine& machine, const std::vector<uint32_t>
   return pus;
 }
 
-// Returns the number of usable PUs of every core; 0 if cores are not alike.
+// Returns how many usable PUs every core has; 0 if cores differ in that.
 size_t threads_a_core(const Machine& machine, const std::vector<uint32_t>& row) {
   auto usable = [&](uint32_t core) {
     return static_cast<size_t>(std::ranges::count_if(
@@ -197,7 +198,7 @@ size_t threads_a_core(const Machine& machine, const std::vector<uint32_t>& row) 
   return usable(row[0]);
 }
 
-// Returns the most threads a core that are measured; 0 if nothing is.
+// Returns up to how many threads a core are measured; 0 if nothing is.
 size_t ways_of(const Machine& machine, const std::vector<uint32_t>& row) {
   return row.size() < 2 ? 0 : std::min<size_t>(threads_a_core(machine, row), 2);
 }
@@ -266,8 +267,8 @@ Contention measure_contention(const Machine& machine, uint32_t node, const Conte
     of.cluster_read = cluster_curve(patterns, found.cluster);
     of.node = node_curve(patterns, of.cluster_read);
     of.ops = probe.ops(pus_of(machine, row, every, way)) / (one * cores);
-    // The core's clock rate scatters, but with one thread a core a thread cannot do more than a
-    // thread that works alone.
+    // With one thread a core, no thread can compute more than a thread that works while the others
+    // rest. Only the scatter of clock rates can make it look so.
     if (way == 1) of.ops = std::min(1.0, of.ops);
   }
   return found;

@@ -52,7 +52,7 @@ TEST(Contention, FindsNothingWhereCoresShareNothing) {
   const MachineTruth truth = threads_truth("numa:1 core:16 pu:1");
   const Contention found = found_of(truth);
   EXPECT_EQ(found.cluster, 1u);
-  // A memory that few cores keep busy does not look like a cluster.
+  // Here a few cores already keep the memory busy. That must not look like a cluster.
   MachineTruth slow = truth;
   slow.memory = 5;
   EXPECT_EQ(found_of(slow).cluster, 1u);

@@ -39,7 +39,8 @@ class StepClock {
     std::vector<double>& took = segment_.emplace_back();
     for (uint32_t g = 0; g < groups_; ++g) {
       double compute = 0;
-      // Ops have already counted operations without a unit at this level as fused multiply-adds.
+      // The counts of operations are by the units that this level has: ops without a unit are
+      // counted as fused multiply-adds already.
       for (size_t u = 0; u < kArithmeticUnits; ++u) {
         if (load.ops[g][u] > 0) compute += load.ops[g][u] / speeds_[g][u];
       }
@@ -53,7 +54,7 @@ class StepClock {
     }
   }
 
-  // Ends the segment. The groups meet after it if `meet`.
+  // Ends the segment. `meet`: whether the groups meet after it.
   void end_segment(bool meet) {
     seconds_ += plan_.plan.sync == GroupSync::kAsync ? async_seconds() : lockstep_seconds();
     if (meet && groups_ > 1 && plan_.plan.sync == GroupSync::kAsync) {
@@ -79,8 +80,8 @@ class StepClock {
     return sum / static_cast<double>(values.size());
   }
 
-  // Returns the seconds that the slowest message between two members of a barrier takes: within a
-  // last-level cache, within a node, or from node to node.
+  // Returns the seconds of the slowest message between two members of a barrier. A message stays
+  // within a last-level cache or within a node, or goes from node to node.
   double hop(const std::vector<uint32_t>& members) const {
     const Core& first = machine_.cores[plan_.placement.seats[members[0]].core];
     double worst = constants_.cache_hop;
@@ -222,14 +223,14 @@ double StepCost::remote_bytes() const {
   return sum;
 }
 
-// Walks the graph of the plan. Graph nodes without a barrier between them count as one op, and
-// groups meet after the graph nodes that say so.
+// Walks the graph of the plan. Graph nodes count as one op as long as no barrier is between them.
+// Groups meet where a graph node says so.
 StepCost predict_step(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                       const PlacedPlan& plan, const StepShape& step,
                       const CostConstants& constants) {
   std::vector<CutAxis> axes = cut_axes(model, plan.shares);
   WeightTable weights(model, axes, deal_experts(model, plan.shares, plan.experts));
-  // The reference level is as good as any: the counts depend on no level's kernels.
+  // Any level will do here, since the counts do not depend on the kernels of a level.
   Graph graph =
       build_graph(model, weights, plan.plan, kernels_for(Isa::kReference), {.outputs = 1});
   const bool encoder = model.is_encoder();
@@ -254,7 +255,7 @@ StepCost predict_step(const Machine& machine, const BandwidthTable& table, const
     }
     bool last = &node == &graph.nodes.back();
     if (!node.barrier_after && !last) continue;
-    // A segment's last op has a barrier, too, except for the step's last one.
+    // A barrier also follows the last op of each segment, but not the last op of the step.
     clock.add(load, !node.barrier_after);
     totals.add(load);
     load = spreader.empty();

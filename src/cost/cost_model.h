@@ -58,20 +58,20 @@
 
 namespace hearth {
 
-// Constants that are neither measured nor counted. Times in seconds.
+// Constants of the model that are neither measured nor counted. Times are in seconds.
 struct CostConstants {
   double read_share = 0.9;         // of a read loop's rate that GEMV kernels reach
   double arithmetic_share = 0.65;  // of a unit's peak that GEMM kernels reach
-  double core_fill = 0.125;        // u, if one thread's rate is not known
-  // Operations of a core by arithmetic unit where no rate is known: a core of 2.6 GHz with two
-  // 128-bit pipes.
+  double core_fill = 0.125;        // u where one thread's rate is not known
+  // A core's operations a second by arithmetic unit, where no rate is known. They are those of a
+  // core of 2.6 GHz with two 128-bit pipes.
   std::array<double, kArithmeticUnits> core_ops{40e9, 80e9, 160e9, 40e9};
   double slow_core = 0.5;
-  // A message between two threads under one last-level cache (Zen 5), on one node, and between
-  // nodes (a line in another socket's cache takes 380 to 450 ns on Xeon 6).
+  // The time of a message between two threads: under one last-level cache (Zen 5), on one node, and
+  // between nodes (a line in another socket's cache takes 380 to 450 ns on Xeon 6).
   double cache_hop = 65e-9, node_hop = 130e-9, remote_hop = 400e-9;
   double jitter = 0.05;
-  double row_element = 1e-9;  // norm and quantisation of one element, by one thread
+  double row_element = 1e-9;  // by one thread: norms and quantises an element
 };
 
 enum class WeightPlacing : uint8_t { kPlaced, kUnplaced };
@@ -81,7 +81,7 @@ struct PlacedPlan {
   Plan plan;
   Placement placement;                // seats of the plan's members, in order
   std::vector<uint32_t> shard_nodes;  // [shard]: the machine's node
-  std::vector<uint32_t> shares;       // by which the axes are cut
+  std::vector<uint32_t> shares;       // the shards' shares of the axes that are cut
   WeightPlacing placing = WeightPlacing::kPlaced;
   ExpertCut experts = ExpertCut::kCut;
 };
@@ -90,26 +90,26 @@ struct PlacedPlan {
 // of the last row. An encoder holds no positions, and makes the hidden states of all rows.
 struct StepShape {
   uint32_t rows = 1, depth = 0;
-  uint32_t expanded = 0;  // expanded rows, if the model has latents (graph/ops/latent.h)
+  uint32_t expanded = 0;  // in a model with latents: its expanded rows (graph/ops/latent.h)
   KvType kv_type = KvType::kF16;
 };
 
 struct StepCost {
-  // Bytes that the threads of a node read from its own memory and from other nodes'.
+  // How many bytes the threads of a node read from the node's own memory and from other nodes.
   struct NodeTraffic {
     uint32_t node = 0, threads = 0;
     double local_bytes = 0, remote_bytes = 0;
   };
   std::vector<NodeTraffic> nodes;  // the nodes with threads
-  // Bytes of all nodes. The embedding's are of the panels that hold tokens' rows; where a panel has
-  // several of them, a cache may serve all but the first.
+  // The bytes that all nodes read. Those of the embedding are of all panels with rows of the step's
+  // tokens. If a panel has several such rows, a cache may serve all but the first.
   double weight_bytes = 0, kv_bytes = 0, activation_bytes = 0, embedding_bytes = 0;
-  std::array<double, kArithmeticUnits> ops{};  // by arithmetic unit, of all groups
+  std::array<double, kArithmeticUnits> ops{};  // by arithmetic unit, of all groups together
 
-  uint32_t barriers = 0;  // barriers that a thread passes: of its group, or in lockstep of all
+  uint32_t barriers = 0;  // that each thread passes: its group's, or in lockstep those of all
   uint32_t meetings = 0;  // points where groups meet
   double seconds = 0;
-  double work_seconds = 0;  // reading and computing, the mean over groups; the rest is waiting
+  double work_seconds = 0;  // reading and computing, as a mean over groups; the rest is waiting
   double tokens_per_second = 0;
 
   double local_bytes() const;

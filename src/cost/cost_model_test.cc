@@ -53,7 +53,7 @@ class Kunpeng : public testing::Test {
   TestModel model = qwen3_4b_q4_0();
 };
 
-// Figure 10 of ArcLight.
+// ArcLight's figure 10 shows this.
 TEST_F(Kunpeng, DecodeRisesWithTheThreadsOfANode) {
   double last = 0;
   for (uint32_t threads : {6u, 12u, 24u, 36u, 48u}) {
@@ -61,13 +61,13 @@ TEST_F(Kunpeng, DecodeRisesWithTheThreadsOfANode) {
     EXPECT_GT(now, last) << threads;
     last = now;
   }
-  // The rate is no faster than the node's memory allows.
+  // The node's memory limits the rate.
   double limit = 102e9 / cost(plan_on(machine, {0})).weight_bytes;
   EXPECT_LT(last, limit);
   EXPECT_GT(last, limit / 2);
 }
 
-// Figure 11 of ArcLight.
+// ArcLight's figure 11 shows this.
 TEST_F(Kunpeng, FourNodesOverTwoOverOne) {
   for (StepShape step : {StepShape{1, 15}, StepShape{1, 300}, StepShape{300, 0}}) {
     double one = rate(plan_on(machine, {0}), step), two = rate(plan_on(machine, {0, 1}), step);
@@ -94,7 +94,7 @@ TEST_F(Kunpeng, AsynchronousOverLockstep) {
   EXPECT_EQ(cost(alone).meetings, 0u);
 }
 
-// ArcLight's gain over llama.cpp, whose weights lie wherever the system put them.
+// ArcLight gains so much over llama.cpp, whose weights lie wherever the system put them.
 TEST_F(Kunpeng, PlacedWeightsOverUnplacedOnes) {
   for (uint32_t groups : {1u, 4u}) {
     PlacedPlan placed = plan_on(machine, {}, 0, groups), unplaced = placed;
@@ -126,7 +126,7 @@ TEST_F(Kunpeng, OneThreadAddsUpARow) {
   EXPECT_NEAR(shared, slower, 0.2 * slower) << "a row for every thread of a group";
 }
 
-// Prefill is bound by arithmetic: placing gains less there than in decode (appendix A.2).
+// Arithmetic limits prefill, so placing the weights gains less there than in decode (appendix A.2).
 TEST_F(Kunpeng, PlacingGainsLessInPrefill) {
   PlacedPlan placed = plan_on(machine, {}), unplaced = placed;
   unplaced.placing = WeightPlacing::kUnplaced;
@@ -146,7 +146,8 @@ TEST_F(Kunpeng, OneShardForAllNodesIsSlowerThanOneNodeAlone) {
   EXPECT_GT(cost(plan).remote_bytes(), 0.3 * cost(plan).local_bytes());
 }
 
-// Fewer groups have barriers and activations that cross nodes, more groups have more partial sums.
+// With fewer groups, barriers and activations cross nodes; with more groups, there are more partial
+// sums.
 TEST_F(Kunpeng, AGroupANodeIsTheBestPlan) {
   for (StepShape step : {StepShape{1, 256}, StepShape{512, 0}}) {
     double best = rate(plan_on(machine, {}), step);
@@ -174,7 +175,7 @@ TEST_F(Kunpeng, BytesAndOperationsAreThoseOfTheModel) {
     EXPECT_NEAR(cost.local_bytes() + cost.remote_bytes(),
                 cost.weight_bytes + cost.kv_bytes + cost.activation_bytes + cost.embedding_bytes,
                 1e4);
-    // Two rows, each in a panel of 16 that every group fetches.
+    // The two rows lie in different panels of 16 rows, and every group reads both panels.
     EXPECT_DOUBLE_EQ(cost.embedding_bytes,
                      2.0 * groups * static_cast<double>(packed(DType::kQ6_K, 16, 2560)));
     double all_ops = 36 * 2 * matrix_ops + 2.0 * 2560 * 151936;
@@ -208,7 +209,7 @@ TEST_F(Kunpeng, PrefillIsBoundByArithmetic) {
   EXPECT_LT(cost.seconds, 3 * least);
   table.core_ops = {80e9, 160e9, 320e9, 160e9};
   EXPECT_LT(this->cost(plan_on(machine, {}), {512, 0}).seconds, 0.7 * cost.seconds);
-  // Operations for which a level has no unit run as fused multiply-adds.
+  // Operations without a unit at this level count as fused multiply-adds.
   table.core_ops = {160e9, 0, 0, 0};
   StepCost floats = this->cost(plan_on(machine, {}), {512, 0});
   EXPECT_EQ(floats.ops[static_cast<size_t>(ArithmeticUnit::kInt8Dot)], 0);
@@ -253,8 +254,8 @@ TEST(CostModel, TwoSocketsOfFourNodesEach) {
   EXPECT_GT(rate(eight), rate(plan_on(machine, {0, 1, 2, 3})));
   EXPECT_GT(rate(plan_on(machine, {0, 1, 2, 3})), rate(plan_on(machine, {0})));
   EXPECT_GT(rate(eight), rate(unplaced));
-  // Groups over several nodes have slower barriers, but their threads still read from their own
-  // nodes.
+  // Barriers of groups over several nodes are slower, but the groups' threads still read from their
+  // own nodes.
   EXPECT_LT(rate(wide), rate(eight));
   EXPECT_GT(rate(wide), 0.8 * rate(eight));
 }
@@ -278,8 +279,8 @@ TEST(CostModel, NodesWithoutMemoryAndWithoutCores) {
   EXPECT_NEAR(fast / all, 1.5, 0.1);
 }
 
-// The even plan has shards for two and three threads, but the cpuset has one and four on the nodes.
-// So one thread reads from the other node.
+// The even plan has shards for two and three threads, but the CPU set allows one core on the first
+// node and four on the second. So one thread reads its shard from the other node.
 TEST(CostModel, CpusetThatCutsANode) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   machine.allowed_pus = {0, 4, 5, 6, 7};
@@ -341,7 +342,8 @@ TEST(CostModel, ThreadsReadTheShardTheyStandOn) {
   EXPECT_NEAR(first.remote_bytes(), first.weight_bytes / 3, 0.02 * first.weight_bytes);
 }
 
-// Two nodes that read one memory share its rate, even if each alone reads it at that rate.
+// Two nodes that read the same memory share its rate, though each would get that rate if the other
+// rested.
 TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   Machine machine = Machine::from_synthetic("pack:2 numa:1 l3:1 core:4 pu:1");
   BandwidthTable table = assumed_bandwidth(machine);
@@ -355,8 +357,8 @@ TEST(CostModel, AMemoryGivesNoMoreThanItHas) {
   EXPECT_LT(cost.seconds, 1.25 * cost.weight_bytes / 100e9);
 }
 
-// 32 query heads and 2 KV heads: the four nodes share the heads, and each reads a cache of its own.
-// With 2 query heads two nodes have no work.
+// The model has 32 query heads and 2 KV heads. The four nodes divide the query heads, and each
+// reads a cache of its own. With only 2 query heads, two nodes have no work.
 TEST(CostModel, FewerKvHeadsThanNodes) {
   Machine machine = Machine::from_synthetic("pack:4 numa:1 l3:1 core:4 pu:1");
   auto cost = [&](uint32_t heads) {

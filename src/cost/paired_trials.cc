@@ -10,14 +10,16 @@
 namespace hearth {
 namespace {
 
-// The quantile of Student's distribution that 98.75 % lie below, by degrees of freedom from 1 on.
+// Quantiles of Student's distribution, by degrees of freedom from 1 on: 98.75 % of the distribution
+// lie below.
 constexpr double kQuantiles[] = {25.452, 6.205, 4.177, 3.495, 3.163, 2.969, 2.841, 2.752,
                                  2.685,  2.634, 2.593, 2.560, 2.533, 2.510, 2.490, 2.473,
                                  2.458,  2.445, 2.433, 2.423, 2.414, 2.405, 2.398, 2.391,
                                  2.385,  2.379, 2.373, 2.368, 2.364, 2.360};
 
 double quantile(uint32_t freedom) {
-  // The quantile falls to 2.241 beyond the table; this formula is within 0.1 % of it.
+  // For more degrees than the table has, the quantile falls towards 2.241. This formula is within
+  // 0.1 % of it.
   return freedom <= std::size(kQuantiles) ? kQuantiles[freedom - 1] : 2.241 + 3.57 / freedom;
 }
 

@@ -1,14 +1,15 @@
 // PairedTrials: decides whether a challenger is faster than an incumbent, by trials of both in
-// turns. A disturbance that lasts longer than a trial slows both, and drops out of their ratio.
+// turns. A disturbance that lasts longer than a trial slows both, and so hardly changes their
+// ratio.
 //
-// A pair's evidence is the logarithm of challenger's over incumbent's seconds. The mean of the
-// evidence and its confidence interval (Student's) say how the two compare. The incumbent falls
-// only if the whole interval lies at 1 % faster or more. It stays if the whole interval lies above
-// that, or if `max_pairs` pairs have not decided.
+// The evidence of a pair is the logarithm of the challenger's seconds over the incumbent's. The
+// mean of the evidence and its confidence interval (Student's) say how the two compare. The
+// challenger wins only if the whole interval lies at 1 % faster or more. The incumbent stays if the
+// whole interval lies above that, or if `max_pairs` pairs have not decided.
 //
-// The verdict is 95 % sure. An interval that is looked at repeatedly errs more often than one look
-// does. So it is looked at with kMinPairs pairs and at each doubling: four times with 64 pairs. The
-// interval is one of 97.5 %, so that all four err to one side in 5 % at most.
+// The verdict is 95 % sure. Several looks at an interval err more often than one. So it is looked
+// at only with kMinPairs pairs and at each doubling: four times with 64 pairs. Each look uses an
+// interval of 97.5 %, so that all four together err to one side in at most 5 % of cases.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +44,8 @@ class PairedTrials {
   // A trial: returns its seconds, or none where it was disturbed (time was stolen).
   using Trial = std::function<std::optional<double>()>;
   // Runs pairs until there is a verdict. The incumbent is first in every other pair. Disturbed
-  // trials are repeated, at most kMaxRepeats times in all; on a machine without a quiet moment the
-  // incumbent then stays. `stop` is asked before every pair.
+  // trials are repeated, at most kMaxRepeats times in all; after that the incumbent stays. `stop`
+  // is asked before every pair, and ends the trials if it returns true.
   static constexpr uint32_t kMaxRepeats = 100;
   Verdict run(
       const Trial& incumbent, const Trial& challenger,

@@ -41,8 +41,8 @@ int falls_of(double challenger) {
 
 TEST(PairedTrials, AnEqualOrSlowerChallengerHardlyEverWins) {
   EXPECT_EQ(falls_of(1.05), 0);
-  // The limit is a challenger that is exactly 1 % faster. There 5 % of the results may err: 20 of
-  // 400. All sets of seeds but one in a thousand have at most 33.
+  // A challenger that is exactly 1 % faster is at the limit. There at most 5 % of the verdicts may
+  // be wrong, which are 20 of 400. Of a thousand sets of seeds, 999 have at most 33.
   EXPECT_LE(falls_of(1.0), 4);
   EXPECT_LE(falls_of(0.99), 33);
 }
@@ -72,7 +72,8 @@ TEST(PairedTrials, ClearCasesTakeFewPairs) {
 }
 
 TEST(PairedTrials, UndecidedTrialsEndAtTheMaximumOfPairs) {
-  // These alternating ratios leave an interval from below 1 % to above it.
+  // These alternating ratios give an interval that contains the limit of 1 % faster, so there is no
+  // verdict.
   PairedTrials trials(20);
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(trials.verdict(), Verdict::kOpen) << i;

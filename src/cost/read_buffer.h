@@ -1,7 +1,8 @@
 // A buffer that threads of one node read to measure bandwidth. It has parts, and each part has
-// chunks that threads claim. A part is half the caches' size if the buffer is kTimesCache as large
-// as they are. Before it is read again, three and a half times the caches' size has passed through
-// them. Parts are no longer since, on a busy machine, few longer stretches are undisturbed.
+// chunks that threads claim. If the buffer is kTimesCache times as large as the caches, a part is
+// half as large as they are. Then three and a half times the caches' size is read before the same
+// part is read again. Parts are no longer than that, since on a busy machine longer reads are
+// seldom undisturbed.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,13 @@ inline constexpr uint32_t kReadParts = 8;
 uint64_t cache_bytes(const Machine& machine, uint32_t llc);
 // Returns `bytes` rounded up to whole chunks.
 uint64_t rounded_up(uint64_t bytes);
-// Returns the size that a buffer on `node` may have: `bytes`, but at most half of the node's free
-// memory, in whole chunks, at least one.
+// Returns how large a buffer on `node` may be: `bytes`, but at most half of the node's free memory,
+// in whole chunks, and at least one chunk.
 uint64_t bytes_to_have(const Machine& machine, uint32_t node, uint64_t bytes);
 
 class ReadBuffer {
  public:
-  // `bytes`: whole chunks. Throws as Arena does.
+  // `bytes` is a multiple of a chunk. Throws what Arena throws.
   ReadBuffer(const Machine& machine, uint32_t node, uint64_t bytes)
       : arena_(machine, node, bytes, "read buffer"),
         data_(arena_.allocate(bytes)),
@@ -35,10 +36,11 @@ class ReadBuffer {
 
   uint64_t huge_bytes() const { return arena_.huge_bytes(); }
 
-  // Chooses the part for the next write() or read(), and returns its bytes. Called by one thread.
+  // Chooses the part for the next write() or read(), and returns its bytes. One thread calls this.
   uint64_t begin(uint32_t part);
-  // Write or read the chosen part. Several threads call one of them at once, and each chunk is done
-  // by one thread. write() must come first: unwritten memory is one page of zeros, in the cache.
+  // Write or read the chosen part. Several threads call one of them at the same time, and each
+  // chunk is done by one of them. write() must come before read(): the system gives unwritten
+  // memory as one page of zeros, which stays in the cache.
   void write() noexcept;
   void read(ReadFn loop, uint64_t* sink) noexcept;
 

@@ -51,7 +51,7 @@ ReadRates::ReadRates(const Machine& machine, const BandwidthTable& table, const 
   }
 }
 
-// Sets the rates of a node by the formula f(n), where contention was not measured.
+// Sets the rates of a node by the formula f(n). It is for nodes without measured contention.
 void ReadRates::fill_node(uint32_t node, uint32_t threads, const CostConstants& constants) {
   const double best = fastest_memory(table_, node);
   if (threads_[node] == 0 || best <= 0) return;
@@ -103,8 +103,8 @@ uint32_t LoadSpreader::home(uint32_t group) const {
   return machine_.memory_node(plan_.shard_nodes[plan_.plan.groups[group].share.shard_begin]);
 }
 
-// Returns the part of the group's bytes of a shard that the threads of each node read. Chunks go to
-// free threads, so the parts follow the rates of reading.
+// Returns for each node the part of a shard's bytes that the node's threads of this group read.
+// Each chunk goes to a thread that is free, so faster readers read more.
 std::vector<double> LoadSpreader::shares(uint32_t group, uint32_t shard) const {
   const PlanGroup& g = plan_.plan.groups[group];
   std::vector<uint32_t> standing(rates_.nodes(), 0);
@@ -166,7 +166,8 @@ void LoadSpreader::add_reads(double bytes, uint32_t group, uint32_t shard, NodeL
   }
 }
 
-// Adds reads of a table whose rows are dealt to all threads of the group, wherever they stand.
+// Adds the reads of a table. The group deals its rows to all of its threads, on whatever node they
+// stand.
 void LoadSpreader::add_table(double bytes, uint32_t group, uint32_t shard, NodeLoad* sum) const {
   if (bytes == 0) return;
   const PlanGroup& g = plan_.plan.groups[group];
@@ -180,7 +181,8 @@ void LoadSpreader::add_table(double bytes, uint32_t group, uint32_t shard, NodeL
   }
 }
 
-// Adds the activations that cross nodes inside a group of several nodes.
+// Adds the activations that threads read and write across nodes, in a group with threads on several
+// nodes.
 void LoadSpreader::add_activations(const OpLoad& load, uint32_t group, NodeLoad* sum) const {
   const PlanGroup& g = plan_.plan.groups[group];
   double size = g.size();
@@ -193,8 +195,8 @@ void LoadSpreader::add_activations(const OpLoad& load, uint32_t group, NodeLoad*
   }
 }
 
-// Adds the bytes that a thread of a group on `node` moves for a row, and the time that it takes.
-// `rows` is the number of rows of all such threads.
+// Adds what one row costs a thread of a group on `node`: to `seconds` the time, and to `sum` the
+// bytes across nodes. `rows` is how many rows all such threads have together.
 void LoadSpreader::add_row(uint32_t group, uint32_t node, double bytes, uint32_t home, double rows,
                            double* seconds, NodeLoad* sum) const {
   *seconds += bytes / rates_.one_reads(node, home);
@@ -203,8 +205,8 @@ void LoadSpreader::add_row(uint32_t group, uint32_t node, double bytes, uint32_t
   sum->activation_bytes += bytes * rows;
 }
 
-// Adds the summing of rows. One thread of every group sums a row. Where rows are dealt, one thread
-// of all groups does, and writes the row's norm into the other groups' copies.
+// Adds the summing of rows. Where rows are dealt, one thread of all groups sums a row, and writes
+// its norm into the other groups' copies. Else one thread of every group sums each row.
 void LoadSpreader::add_rows(const OpLoad::Rows& rows, uint32_t group, NodeLoad* sum) const {
   const Plan& plan = plan_.plan;
   const PlanGroup& g = plan.groups[group];

@@ -1,4 +1,4 @@
-// Finds which nodes of a machine read and compute how much in the ops of a step, by the rules of
+// Finds how much each node of a machine reads and computes in the ops of a step, by the rules of
 // cost/cost_model.h.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-// The bytes a second that the threads of a plan's groups get from memories. Resting threads read
-// nothing.
+// How many bytes a second the threads of a plan's groups read from each memory. Resting threads
+// read nothing.
 class ReadRates {
  public:
   ReadRates(const Machine& machine, const BandwidthTable& table, const PlacedPlan& plan,
@@ -21,18 +21,18 @@ class ReadRates {
   uint32_t nodes() const { return static_cast<uint32_t>(threads_.size()); }
   // Returns the number of threads at work on node i.
   uint32_t threads(uint32_t i) const { return threads_[i]; }
-  // Returns b_ij: the rate of all threads at work on node i together.
+  // Returns b_ij: the rate at which all threads at work on node i together read the memory of j.
   double threads_read(uint32_t i, uint32_t j) const { return table_.read[i][j] * fill_[i]; }
-  // Returns B_ij: the rate of all cores of node i, or of as many as read most.
+  // Returns B_ij: the rate of all cores of node i, or of fewer cores if those read more.
   double node_reads(uint32_t i, uint32_t j) const { return table_.read[i][j] * most_[i]; }
-  // Returns the most that memory j gives.
+  // Returns the most bytes a second that memory j gives to all readers together.
   double memory_gives(uint32_t j) const;
-  // Returns the rate of one thread that works alone on node i.
+  // Returns the rate of one thread of node i while all others rest.
   double one_reads(uint32_t i, uint32_t j) const;
-  // Returns the nodes whose memory some node can read.
+  // Returns the nodes whose memory can be read from some node.
   const std::vector<uint32_t>& memories() const { return memories_; }
-  // Whether the table's contention applies to node i: it has as many cores as the node that was
-  // measured.
+  // Whether the table's contention is used for node i. That needs as many cores as the measured
+  // node has.
   bool is_measured(uint32_t i) const { return measured_[i]; }
 
  private:
@@ -42,8 +42,8 @@ class ReadRates {
   const BandwidthTable& table_;
   std::vector<uint32_t> threads_, memories_;
   std::vector<bool> measured_;
-  // [node]: parts of B_ij. fill_: what the threads at work read together; alone_: what one thread
-  // alone reads; most_: the most that any number of threads reads.
+  // [node]: rates as parts of B_ij in the table. fill_: all threads at work together; alone_: one
+  // thread while the others rest; most_: the number of threads that reads most.
   std::vector<double> fill_, alone_, most_;
 };
 

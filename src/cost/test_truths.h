@@ -1,5 +1,5 @@
-// Described machines with true costs of sharing between their cores, which the description does not
-// have. They test the measurement of these costs and the searches that use it.
+// Described machines whose cores share things that slow them down, as the description does not
+// tell. They test the measurement of these costs and the searches that use it.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace hearth {
 
 struct MachineTruth {
   Machine machine;
-  // [k - 1]: GB/s that k cores of a cluster read. A cluster has as many cores in a row as this list
-  // has elements.
+  // [k - 1]: the GB/s that k cores of a cluster read together. A cluster is as many cores in a row
+  // as this list has elements.
   std::vector<double> cluster = {1};
   double memory = 1e9;        // the most that a node's cores read together, in GB/s
   double second_read = 0.95;  // the factor on a node's reads if all cores have two threads
@@ -44,7 +44,7 @@ struct MachineTruth {
     return sum;
   }
 
-  // Returns how many of these PUs each core of the machine has, in turn.
+  // Returns for each core of the machine, in turn, how many of these PUs it has.
   std::vector<uint32_t> threads_of(const std::vector<uint32_t>& pus) const {
     std::vector<uint32_t> threads(machine.cores.size(), 0);
     for (uint32_t c = 0; c < machine.cores.size(); ++c) {
@@ -59,15 +59,17 @@ struct MachineTruth {
   }
 };
 
-// A machine where four cores in a row share a port that serves three: a fourth slows them all down.
+// A machine in which four cores in a row share a port that is fast enough for three. A fourth slows
+// all of them down.
 inline MachineTruth port_truth(const std::string& description) {
   return {Machine::from_synthetic(description), {1, 2, 3, 2.4}};
 }
-// A machine where two cores in a row share a tag of their cache, and read less together than one.
+// A machine in which two cores in a row share a tag of their cache. Together they read less than
+// one core does.
 inline MachineTruth tag_truth(const std::string& description) {
   return {Machine::from_synthetic(description), {1, 0.9}};
 }
-// A machine whose cores share nothing. Second threads gain operations, and lose some of the reads.
+// A machine whose cores share nothing. Second threads compute more, but read a little less.
 inline MachineTruth threads_truth(const std::string& description) {
   return {Machine::from_synthetic(description)};
 }

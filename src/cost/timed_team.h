@@ -1,5 +1,5 @@
-// TimedTeam: runs work on a team, or on some of its members, at once and measures the time, to find
-// what a machine can do. It is used by the thread that is member 0 of the team.
+// TimedTeam: runs work on all or some members of a team at once, and measures the time. It serves
+// to find what a machine can do. The thread that is member 0 of the team uses it.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace hearth {
 class TimedTeam {
  public:
   explicit TimedTeam(Team& team) : TimedTeam(team, member_range(0, team.size())) {}
-  // Uses these members of the team, in ascending order. Here they are numbered from 0 on; the
-  // others rest.
+  // Uses only these members of the team, in ascending order, numbered from 0 on here. The other
+  // members rest.
   TimedTeam(Team& team, const std::vector<uint32_t>& members)
       : team_(team),
         members_(members),
@@ -30,9 +30,10 @@ class TimedTeam {
 
   uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
 
-  // Calls work(member, round) on every member at once; `round` rises from call to call, for chunk
-  // counters. Returns the seconds from the first member's start to the last one's end. They are not
-  // a single member's time: one that lost its core may start when the others are done.
+  // Calls work(member, round) on every member at once. `round` rises from call to call, as counters
+  // of chunks need. Returns the seconds from the first member's start to the last one's end. No
+  // single member's time would do: a member that lost its core for a time may start when the others
+  // have ended.
   template <typename Work>
   double together(const Work& work) {
     uint32_t round = ++round_;
@@ -53,14 +54,14 @@ class TimedTeam {
     return std::chrono::duration<double>(end - begin).count();
   }
 
-  // Returns a number to which a member adds the values that it read, so that no compiler drops
-  // reads.
+  // Returns a number of this member. The member adds the values that it reads to it, so that
+  // compilers do not remove the reads.
   uint64_t& sink(uint32_t member) { return turns_[member].sink; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Each member's times lie in cache lines of their own.
+  // The times of different members lie in different cache lines.
   struct alignas(kLineSpacing) Turn {
     Clock::time_point begin, end;
     uint64_t sink = 0;

@@ -151,8 +151,8 @@ class Reader {
   std::string_view line_, rest_;
 };
 
-// The result of reading a line in a section: the key is unknown, the line was read, or all lines up
-// to the section's end were read.
+// The result of reading a line in a section: the section does not know the line's key, the line was
+// read, or all lines up to the section's end were read.
 enum class LineRead : uint8_t { kUnknown, kYes, kToEnd };
 
 LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
@@ -287,8 +287,8 @@ std::string kernels_text(const Tuned& tuned) {
   return text;
 }
 
-// A section of the file. `read_line` reads a line that begins with `key`. `text` returns its lines
-// without its `end`, or nothing if it has none.
+// A section of the file. `read_line` reads a line that begins with `key`. `text` returns the
+// section's lines without its `end`, or an empty text if it has none.
 struct Section {
   const char* name;
   LineRead (*read_line)(Reader& reader, std::string_view key, Tuned* tuned);
@@ -332,7 +332,7 @@ void read_section(Reader& reader, std::vector<std::string>* read, Tuned* tuned) 
 }  // namespace
 
 TunedFields machine_fields(const Machine& machine, Isa isa) {
-  // Hypervisors pad the name.
+  // Hypervisors pad this name with blanks.
   std::string cpu = printable(machine.cpu_name);
   cpu.erase(cpu.find_last_not_of(' ') + 1);
   return {{"cpu", cpu.empty() ? "unknown" : cpu},

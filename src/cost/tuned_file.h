@@ -73,21 +73,22 @@ inline constexpr size_t kMaxTunedBytes = size_t{1} << 20;
 // Names and values, each one line of text.
 using TunedFields = std::vector<std::pair<std::string, std::string>>;
 
-// Returns all that a good choice depends on: processor, ISA level, topology, PUs that may be used,
-// CPU quota, page size. A machine that differs in one of these counts as another.
+// Returns all that a good choice depends on: processor, ISA level, topology, the PUs that may be
+// used, CPU quota and page size. A machine counts as another one if any of these differs.
 TunedFields machine_fields(const Machine& machine, Isa isa);
-// Returns layers, heads and matrices as packed. Fine-tunes of a model have the same fields.
+// Returns the model's layers, heads and matrices as they are packed. Fine-tuned versions of one
+// model have the same fields.
 TunedFields model_fields(const ModelSpec& spec);
 // Returns a hash of the fields as 16 hexadecimal digits.
 std::string fields_hash(const TunedFields& fields);
-// Returns a text on the first field that differs, like "isa is avx2 there and avx512vnni here";
-// empty if none does.
+// Returns a text on the first field that differs, such as "isa is avx2 there and avx512vnni here";
+// empty if no field does.
 std::string difference(const TunedFields& there, const TunedFields& here);
 
 struct TunedPhase {
   Phase phase = Phase::kDecode;
   bool measured = false;
-  TimeRatio cost;  // as a part of the default's
+  TimeRatio cost;  // as a part of the time by the default plan
   uint32_t trials = 0;
   bool operator==(const TunedPhase&) const = default;
 };
@@ -95,14 +96,14 @@ struct TunedPhase {
 struct TunedTrial {
   Phase phase = Phase::kDecode;
   uint64_t plan = 0;  // plan_hash()
-  TimeRatio cost;     // as a part of the default's
+  TimeRatio cost;     // as a part of the time by the default plan
   bool operator==(const TunedTrial&) const = default;
 };
 
 // The number of rows up to which a step runs by decode's plan.
 struct TunedThreshold {
   uint32_t rows = 0;
-  TimeRatio cost;  // as a part of the default's
+  TimeRatio cost;  // as a part of the time by the plan's own threshold
   uint32_t trials = 0;
   bool operator==(const TunedThreshold&) const = default;
 };
@@ -110,21 +111,21 @@ struct TunedThreshold {
 struct ThresholdTrial {
   uint32_t rows = 0;
   uint64_t plans = 0;  // a hash of both phases' plans
-  TimeRatio cost;      // as a part of the default's
+  TimeRatio cost;      // as a part of the time by the plan's own threshold
   double dearest = 1;  // the highest cost of a case
   bool operator==(const ThresholdTrial&) const = default;
 };
 
-// The plan, among some candidates, that is best with kernels of its own.
+// The plan that is best of some candidates when each has kernels of its own.
 struct TunedJoint {
   Phase phase = Phase::kDecode;
   uint64_t candidates = 0, plan = 0;  // a hash of all candidates, plan_hash() of the best
-  TimeRatio cost;                     // as a part of the first candidate's
+  TimeRatio cost;                     // as a part of the time by the first candidate
   bool operator==(const TunedJoint&) const = default;
 };
 
 struct TunedProduct {
-  ScheduleEntry entry;  // with an empty schedule where the default stays
+  ScheduleEntry entry;  // its schedule is empty where the default stays
   TimeRatio cost;       // as a part of the time by the default schedule
   uint32_t trials = 0;
   bool operator==(const TunedProduct&) const = default;
@@ -132,19 +133,19 @@ struct TunedProduct {
 
 struct TunedAttend {
   AttendSchedule schedule;  // empty where the default stays
-  TimeRatio cost;           // of decode's steps, as a part of the default's
+  TimeRatio cost;           // of decode's steps, as a part of their time by the default
   uint32_t trials = 0;
-  // The schedules that were compared, winners included. Each sets only the places or only the
-  // tasks.
+  // All schedules that were compared, also those that were taken. Each sets either the places or
+  // the tasks.
   std::vector<AttendSchedule> tried;
   bool operator==(const TunedAttend&) const = default;
 };
 
-// Decode of so many sequences, or a prompt of so many tokens.
+// The cost of whole steps: decode of so many sequences, or a prompt of so many tokens.
 struct TunedStep {
   Phase phase = Phase::kDecode;
   uint32_t size = 0;
-  TimeRatio cost;  // as a part of the default's
+  TimeRatio cost;  // as a part of the time by default schedules
   uint32_t trials = 0;
   bool operator==(const TunedStep&) const = default;
 };
@@ -158,34 +159,35 @@ struct Tuned {
   std::vector<TunedJoint> joints;
   std::string engine_plan;  // its text; empty: tuning is not finished
   std::vector<TunedProduct> products;
-  // Products of other plans. No step has them under the plan that is kept, but searches use them.
+  // Products that steps have under other plans, but not under the plan that is kept. Searches use
+  // their results.
   std::vector<TunedProduct> others;
   std::optional<TunedAttend> attend;
   std::vector<TunedStep> steps;
   bool operator==(const Tuned&) const = default;
 };
 
-// Returns the schedules of all products that gain in some step. Of such products it has the empty
-// schedules, too, which mark the rows where none gains.
+// Returns the schedules of all products that gain for some number of rows. For such products it
+// also has empty schedules, which mark the numbers of rows for which no schedule gains.
 ScheduleTable tuned_schedules(const Tuned& tuned);
 
-// Returns those of tuned_schedules() for the rows whose whole steps were timed. Products keep their
-// default schedules for other rows, since the joint effect of the schedules is not known there.
+// Returns those of tuned_schedules() for numbers of rows whose whole steps were timed. For other
+// rows products keep their defaults, since the schedules' joint effect is not known there.
 ScheduleTable timed_schedules(const Tuned& tuned);
 
-// Returns the schedules for such a processor, in the form of those that are part of the program.
-// The result has attention's places, but not its tasks. Throws (kUsage) where no schedule gains.
+// Returns the schedules for this processor, in the form of those that the program contains. They
+// include attention's places, but not its tasks. Throws (kUsage) where no schedule gains.
 ProcessorSchedules exported_schedules(const Tuned& tuned, const Processor& processor, Isa isa);
 
 // Returns the product with this shape and number of rows, or null.
 const TunedProduct* find_product(const std::vector<TunedProduct>& products,
                                  const ProductShape& shape, uint32_t max_rows);
-// Divides all known products anew: those for which `used` is true become `products`, the rest
-// `others`.
+// Divides all known products anew: `products` becomes those for which `used` is true, and `others`
+// becomes the rest.
 void divide_products(Tuned* tuned, const std::function<bool(const ProductShape&)>& used);
 
-// Keeps an engine's plan, as text; empty: none. If it differs from the plan that was kept, the
-// results of whole steps and of attention, which were timed under that one, are dropped.
+// Keeps the text of an engine's plan; empty: none. If another plan was kept, this drops the results
+// of whole steps and of attention, since they were timed under that plan.
 void keep_engine_plan(const std::string& text, Tuned* tuned);
 
 // Returns a hash of the plan's text.

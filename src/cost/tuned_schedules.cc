@@ -1,4 +1,4 @@
-// Selects the schedules of a tuned file that are used.
+// Selects the schedules of a tuned file that an engine uses.
 #include <algorithm>
 #include <utility>
 

@@ -51,7 +51,8 @@ std::vector<std::string> files_in(const std::string& folder) {
   return paths;
 }
 
-// Reads a file. Of a file that is too long it reads one byte more than a file may have.
+// Reads a file. If it is longer than a tuned file may be, reads one byte more than that, so that
+// the parser refuses it.
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxTunedBytes + 1, '\0');
@@ -98,7 +99,7 @@ TunedStore TunedStore::of_environment(const Variable& variable) {
   };
   const std::string folder = "/hearth/tuned";
   std::string home = value("XDG_CONFIG_HOME");
-  // The specification says that relative paths are ignored.
+  // The XDG specification says to ignore relative paths.
   if (!home.starts_with('/')) home = value("HOME") + "/.config";
   std::string all = value("XDG_CONFIG_DIRS");
   if (all.empty()) all = "/etc/xdg";

@@ -213,7 +213,7 @@ TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
   TunedFields other = fields;
   other[0].second = "another processor";
   EXPECT_FALSE(store.find_bandwidth(machine_, other).table.has_value());
-  // The file holds a table of other nodes under this machine's name, and then no table.
+  // The machine's file holds a table of other nodes, and then a text that is no table.
   const Machine two = Machine::from_synthetic("numa:2 core:2 pu:1");
   const TunedStore::FoundBandwidth strange = store.find_bandwidth(two, fields);
   EXPECT_FALSE(strange.table.has_value());
@@ -221,7 +221,7 @@ TEST_F(TunedStoreTest, KeepsTheBandwidthsOfEachMachine) {
       << strange.note;
   write(found.path, "{");
   EXPECT_NE(store.find_bandwidth(machine_, fields).note.find("is not used: "), std::string::npos);
-  // A table that an administrator gave is used where the user has none.
+  // The user's folder has no table, so the one that the administrator provided is used.
   fs::create_directories(folder_ + "/system");
   TunedStore(folder_ + "/system", {}).save_bandwidth(machine_, fields, table);
   EXPECT_TRUE(store.find_bandwidth(machine_, fields).table.has_value());
@@ -296,7 +296,7 @@ TEST_F(TunedStoreTest, SavesAndFinds) {
   EXPECT_TRUE(store.remove(tuned_.machine, tuned_.model));
   EXPECT_FALSE(store.remove(tuned_.machine, tuned_.model));
   EXPECT_TRUE(store.list().empty());
-  // The system's folder is read if the own one has no file.
+  // The own folder has no file, so the system's folder is read.
   const TunedStore system(folder_ + "/system", {});
   const TunedLock other = system.lock();
   system.save(tuned_);
