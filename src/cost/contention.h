@@ -5,8 +5,7 @@
 // Sandwich, section 2), and rates that fall when more cores work.
 //
 //   Contention contention = measure_contention(machine, node, probe);
-//   double rate = contended_read(contention, {1, 1, 1, 0, 1, 1, 1, 0});   // of three in four
-// cores
+//   double rate = contended_read(contention, {1, 1, 1, 0, 1, 1, 1, 0});   // of three in four cores
 //
 // The model has two levels. A cluster is `cluster` cores in a row; k cores of one cluster read g(k)
 // if no other cluster works. The sum of g over all clusters is their demand w on the node. The node

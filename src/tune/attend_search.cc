@@ -7,11 +7,11 @@
 namespace hearth {
 namespace {
 
-// The part of the time that a schedule must save at 95 % confidence. A case must not get slower by
-// this part or more.
+// A schedule must save this part of the time at 95 % confidence. It must not make any case slower
+// by this part or more.
 constexpr double kMustSave = 0.01;
 
-// Returns the schedule with the values of `one` in place of its own, where `one` sets them.
+// Returns `schedule`, but with those values that `one` sets.
 AttendSchedule with(AttendSchedule schedule, const AttendSchedule& one) {
   if (one.places != 0) schedule.places = one.places;
   if (one.tasks != 0) schedule.tasks = one.tasks;

@@ -1,6 +1,6 @@
-// The search for the best attention schedule (AttendSchedule) in decode's steps. Each candidate
-// differs from the best schedule so far in one value. The candidates are compared with it one after
-// the other. A candidate that gains becomes the best before the next one is compared.
+// The search for the best attention schedule (AttendSchedule) in decode's steps. Each candidate is
+// one change, in one value. The candidates are compared one after the other with the best schedule
+// so far. A candidate that gains enough is part of the best schedule from then on.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@
 
 namespace hearth {
 
-// Returns the candidates for a processor that prefetches from `places` places by default and for
-// sequences of `depth` positions. Each has one value that is not the default. Numbers of tasks are
-// among them only where a sequence has several spans, which can be dealt out.
+// Returns the candidates for a processor that prefetches from `places` places by default, and for
+// sequences of `depth` positions. Each sets one value to something else than the default. Some
+// candidates set the number of tasks, if a sequence has several spans, which tasks can share.
 std::vector<AttendSchedule> attend_candidates(uint32_t places, uint32_t depth);
-// Returns those of `candidates` that were not tried for this model yet.
+// Returns those of `candidates` that still must be compared for this model, given the results
+// `known`.
 std::vector<AttendSchedule> untried(const std::vector<AttendSchedule>& candidates,
                                     const std::optional<TunedAttend>& known);
 
-// Returns the time of steps by the challenger as a part of their time by the incumbent. Returns
-// none where the comparison was stopped.
+// Returns the time of steps by the challenger as a part of their time by the incumbent; none if the
+// search must stop.
 using CompareAttention = std::function<std::optional<PlanPairs::Comparison>(
     const AttendSchedule& incumbent, const AttendSchedule& challenger)>;
 
 // Adds the results to `known`, and calls `save` after each candidate. A candidate is taken where it
 // saves 1 % at 95 % confidence and makes no case slower by 1 %. Returns false where the search was
-// stopped; `known` keeps the results from before that.
+// stopped; `known` then has the results up to there.
 bool search_attention(const std::vector<AttendSchedule>& candidates,
                       const CompareAttention& compare, const std::function<void()>& save,
                       std::optional<TunedAttend>* known);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kDeep = 2000, kShallow = 256;
 
-// Answers a search's comparisons by a list of made-up results, one after the other.
+// Answers the comparisons that a search asks for by a list of made-up results, one after the other.
 class AttendSearchTest : public testing::Test {
  protected:
   bool search(uint32_t depth, std::vector<std::optional<PlanPairs::Comparison>> answers) {
@@ -39,7 +39,7 @@ TEST_F(AttendSearchTest, EachIsHeldAgainstWhatWonBeforeAndSavedAtOnce) {
   EXPECT_EQ(known_->schedule, (AttendSchedule{4, 8}));
   EXPECT_EQ(known_->trials, 26u);
   EXPECT_EQ(known_->cost, (TimeRatio{0.25, 0.25, 0.5625})) << "as a part of the default's";
-  // A second search asks only for the candidate that was left.
+  // A second search asks only for the candidate that the first one did not compare.
   EXPECT_TRUE(search(kDeep, {kLittle}));
   EXPECT_EQ(asked_, (std::vector<AttendSchedule>{{4, 16}}));
   EXPECT_EQ(known_->schedule, (AttendSchedule{4, 8})) << "1 % is not certain";

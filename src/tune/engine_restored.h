@@ -1,5 +1,5 @@
-// EngineRestored: gives the engine back the plan and schedules that it had when the EngineRestored
-// was made, at the end of the scope.
+// EngineRestored: remembers the engine's plan and schedules, and gives them back to the engine at
+// the end of the scope.
 #pragma once
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ class EngineRestored {
   ~EngineRestored() {
     try {
       engine_.set_plan(plan_, schedules_);
-    } catch (const Error&) {  // memory is short; any plan gives the same results
+    } catch (const Error&) {  // memory is short; any plan gives the same bits
     }
   }
   EngineRestored(const EngineRestored&) = delete;

@@ -5,14 +5,15 @@
 namespace hearth {
 namespace {
 
-// The most pairs of whole steps: after the fast start, and for the decision at the end.
+// The most pairs of whole steps in a comparison: after the fast start, and at the end of the
+// search.
 constexpr uint32_t kLookPairs = 8, kDecidingPairs = 20;
-// A plan is no candidate if it costs more than so many times the best plan, both with default
-// kernels.
+// A plan is left out if it costs more than so many times the best plan. Both costs are those with
+// default kernels.
 constexpr double kTooSlow = 1.15;
 
-// Returns the best two of all candidates after their kernels' fast start, the first plan in front
-// if it is one of them; all candidates if there are no more than two.
+// Returns the best two candidates, judged after their kernels' fast start; all candidates if there
+// are no more than two. If the first plan is one of the two, it comes first.
 std::optional<std::vector<Plan>> finalists(const std::vector<Plan>& candidates,
                                            const JointWork& work) {
   if (candidates.size() <= 2) return candidates;

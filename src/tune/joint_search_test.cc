@@ -1,6 +1,6 @@
-// The search for plans and kernels together, over made-up machines. A machine is the seconds of
-// steps under each plan: with default kernels, after the kernels' fast start, and after their whole
-// search.
+// The search for plans and kernels together, over made-up machines. A made-up machine is a table:
+// how many seconds a step takes under each plan, with default kernels, after the kernels' fast
+// start, and after their whole search.
 #include "tune/joint_search.h"
 
 #include <gtest/gtest.h>
@@ -18,12 +18,13 @@ class JointSearchTest : public testing::Test {
   struct Seconds {
     double by_default, looked, searched;
   };
-  // [groups of the plan]: its seconds. `scatter_`: how far an interval reaches to either side.
+  // [groups of the plan]: the seconds of a step under it. `scatter_`: how far confidence intervals
+  // reach to either side.
   std::map<uint32_t, Seconds> machine_;
   double scatter_ = 0.002;
   uint32_t calls_left_ = UINT32_MAX;
 
-  std::map<uint32_t, int> found_;  // 1: looked at, 2: searched
+  std::map<uint32_t, int> found_;  // by groups of the plan; 1: looked at, 2: searched
   std::string log_;
 
   bool goes_on() {
@@ -64,7 +65,7 @@ class JointSearchTest : public testing::Test {
   }
 };
 
-// No plan beats the first with the default kernels, but one does with kernels of its own.
+// With the default kernels no plan beats the first. With kernels of its own, another plan does.
 TEST_F(JointSearchTest, APlanWinsByKernelsOfItsOwn) {
   machine_ = {{1, {100, 96, 95}}, {2, {101, 99, 98}}, {3, {104, 92, 90}}, {4, {103, 100, 99}}};
   const std::optional<JointResult> found = search_jointly(candidates(4), work());

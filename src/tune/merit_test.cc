@@ -1,5 +1,5 @@
-// The search for plans from measurements of machines whose true costs the search does not see. It
-// must end near the best of all plans after few trials on the machine.
+// Tests that the search for plans ends near the best of all plans after few trials. It sees
+// measurements of made-up machines, but not the true costs that decide the trials.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,12 +53,12 @@ struct Merit {
       }
     }
     table.core_read = 1e9;
-    // Decode is limited by reading at these rates.
+    // At these rates, reading limits decode, not arithmetic.
     table.core_ops = {20e9, 40e9, 40e9, 20e9};
   }
 
-  // Returns the true time of a step under the plan. All shards are of one size, and a step takes as
-  // long as its slowest node, and a little longer for each group.
+  // Returns the true time of a step under the plan. All shards have one size. A step takes as long
+  // as its slowest node, and a little longer for each group.
   double cost(const Plan& plan) const {
     const auto nodes = static_cast<uint32_t>(truth.machine.nodes.size());
     double longest = 0;
@@ -92,11 +92,12 @@ struct MeritCase {
   Merit merit;
 };
 
-// The plan that prediction ranks first, and the best on the machine of all plans that it ranks.
+// The plan that prediction ranks first, and of all ranked plans the one that is best on the
+// machine.
 struct Ranked {
   Plan first, best;
 };
-// Expects that one of the ranked plans is near the best on the machine.
+// Expects that one of the ranked plans is nearly as fast as the best of all plans.
 Ranked expect_near_the_best(const MeritCase& of) {
   const TestModel model = layers_of_4b();
   const Merit& merit = of.merit;
@@ -157,7 +158,8 @@ TEST(Merit, ASlowNodeKeepsItsThreads) {
   EXPECT_GE(best.worker_count(), 12u);
 }
 
-// Plans with resting threads are tried even if nobody measured what cores lose beside each other.
+// Plans with resting threads are tried even without a measurement of what cores lose by working at
+// the same time.
 TEST(Merit, TriesRestingPlansWithoutAContentionTable) {
   const TestModel model = layers_of_4b();
   const Merit merit(threads_truth("numa:1 core:12 pu:2"), Phase::kDecode);

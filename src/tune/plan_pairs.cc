@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMinPairs = 3;
-// The most times that a pair is measured, where the host takes time away during each.
+// How often a pair is measured at most, if the host takes CPU time away during each try.
 constexpr int kMaxRepeats = 4;
 
 double mean(const std::vector<double>& values) {
@@ -30,7 +30,7 @@ bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
 
 uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
   if (!std::isfinite(cost.high)) return std::max(kMinPairs, most / 2);
-  // An interval shrinks with the root of the pairs.
+  // An interval gets narrower with the square root of the number of pairs.
   const double width = std::log(cost.high / cost.ratio) * std::sqrt(pairs);
   for (uint32_t n = pairs; n < most; ++n) {
     const double off = std::exp(width / std::sqrt(n));

@@ -1,6 +1,6 @@
-// PlanPairs: measures the time of steps under one plan of a loaded engine as a part of their time
-// under another. Trials of both alternate. Each of the two is first in every other pair. A pair is
-// repeated where the host took CPU time away during it.
+// PlanPairs: measures the time of steps under one plan of a loaded engine, as a part of their time
+// under another plan. A pair is a trial of each; each of the two plans is first in every other
+// pair. A pair is repeated where the host took CPU time away during it.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@
 
 namespace hearth {
 
-// Whether `pairs` pairs of trials, of `most` at most, are enough to decide whether a plan saves
-// kMinGain:
-//   - from 3 pairs on, if it saves less than that at 95 % confidence;
-//   - from half of `most` on, if it saves less than that on average;
-//   - after 8, 16, 32 ... pairs (PairedTrials), if it saves as much at 95 % confidence.
+// Whether `pairs` pairs of trials, of at most `most`, are enough to decide whether a plan saves
+// kMinGain. They are:
+//   - from 3 pairs on, if the plan saves less than that at 95 % confidence;
+//   - from half of `most` on, if the plan saves less than that on average;
+//   - after 8, 16, 32 ... pairs (PairedTrials), if the plan saves as much at 95 % confidence.
 bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
-// Estimates how many pairs will be enough, if average and scatter stay as they are.
+// Estimates how many pairs will be enough, if their average and scatter stay as they are.
 uint32_t likely_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most);
 
-// The plan and the schedules that an engine runs by. Without schedules it keeps its own.
+// The plan and the schedules with which an engine runs. Without schedules it keeps those that it
+// has.
 struct EngineWay {
   EnginePlan plan;
   const ScheduleTable* schedules = nullptr;
@@ -37,8 +38,8 @@ inline EnginePlan with_plan(EnginePlan whole, const Plan& plan) {
 
 class PlanPairs {
  public:
-  // `time` returns the seconds of every case under the engine's plan. `about`: an estimate of how
-  // many seconds its first call takes, or 0. `engine` and `hooks` must outlive this object.
+  // `time` returns the seconds of every case under the engine's present plan. `about` estimates the
+  // seconds of its first call; 0: not known. `engine` and `hooks` must outlive this object.
   using Times = std::function<std::vector<double>()>;
   PlanPairs(Engine& engine, const TuneHooks& hooks, Times time, double about = 0);
 
@@ -47,8 +48,8 @@ class PlanPairs {
     double dearest = 1;  // the highest cost of a case
     uint32_t pairs = 0;
   };
-  // Runs pairs until enough_pairs() says so, at most `most`. Returns none where it was stopped.
-  // Reports each pair by `progress`. The engine is left with the plan of one of the two.
+  // Runs pairs until enough_pairs() says so, at most `most`. Returns none where the comparison was
+  // stopped. Reports each pair by `progress`. Afterwards the engine has the plan of one of the two.
   std::optional<Comparison> compare(const EngineWay& incumbent, const EngineWay& challenger,
                                     uint32_t most, TuneProgress progress);
 

@@ -26,8 +26,8 @@ TEST(PlanPairs, LikelyAreAsManyAsTheScatterAsksFor) {
   EXPECT_EQ(likely_pairs({1, 0, std::numeric_limits<double>::infinity()}, 1, kMax), 10u);
   EXPECT_EQ(likely_pairs({1.2, 1.19, 1.21}, 2, kMax), 3u);
   EXPECT_EQ(likely_pairs({1.2, 0.8, 1.8}, 3, kMax), 10u) << "half, where it saves nothing";
-  // The ratio is 4 % from the threshold, with an interval of 6 % to either side. (6/4)^2 times as
-  // many pairs narrow it to 4 %.
+  // The ratio is 4 % away from the limit, but its interval reaches 6 % to either side. With (6/4)^2
+  // times as many pairs it reaches 4 %.
   EXPECT_EQ(likely_pairs({1.0296, 1.0296 / 1.06, 1.0296 * 1.06}, 4, 64), 9u);
   EXPECT_EQ(likely_pairs({0.9, 0.88, 0.92}, 3, kMax), 8u);
   EXPECT_EQ(likely_pairs({0.95, 0.88, 1.02}, 4, kMax), 16u);

@@ -12,8 +12,8 @@ namespace hearth {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
-// The least part of the cost that a removal must save to count as a gain. Summing in another order
-// changes a cost by less.
+// Removing threads counts as a gain if it saves this part of the cost or more. Smaller differences
+// come from summing in another order.
 constexpr double kCutGain = 1e-9;
 constexpr double kTie = 1e-3;
 
@@ -45,8 +45,8 @@ class Search {
   }
 
  private:
-  // The groups of a plan as a set. Their order does not count, since it only decides which group
-  // gets which part.
+  // The groups of a plan as a set. Plans that differ only in the order of groups count as one plan,
+  // since the order only decides which group gets which part.
   using Key = std::set<std::pair<uint32_t, std::vector<uint32_t>>>;
   struct Patience {
     double best = kUnknown;
@@ -66,7 +66,8 @@ class Search {
     return {plan.group_count(), static_cast<uint32_t>(nodes.size()), plan.worker_count()};
   }
 
-  // Returns the plan's cost; kUnknown where the plan's class has run out of patience.
+  // Returns the plan's cost; kUnknown where too many plans of its class in a row did not improve on
+  // the best.
   double cost_of(const Plan& plan) {
     Key key = key_of(plan);
     if (auto known = costs_.find(key); known != costs_.end()) return known->second;
@@ -87,7 +88,7 @@ class Search {
     return cost;
   }
 
-  // Keeps the cheapest plans, and only one of tied plans.
+  // Keeps the cheapest plans. Of plans of one class with equal costs, keeps one.
   void merge_ties() {
     std::map<Class, double> last;  // cost of the last one that was kept
     std::vector<PlanTrial> kept;
@@ -110,8 +111,8 @@ class Search {
     return best;
   }
 
-  // Removes one of the like children of a site, for each site in turn. Where that gains, further
-  // removals start from the new tree.
+  // For each site, removes one of its like children in a new tree. If the new tree is better, tries
+  // further removals from it.
   void remove(const TopoTree& tree, double cost) {
     for (const TopoTree::Site& site : tree.sites()) {
       std::optional<TopoTree> fewer = tree.remove(site, 1);
@@ -126,7 +127,7 @@ class Search {
   const PlanCost& ask_;
   PlanSearchOptions options_;
   PlanSearchResult result_;
-  std::unordered_set<uint64_t> seen_;  // trees
+  std::unordered_set<uint64_t> seen_;  // hashes of trees
   std::map<Key, double> costs_;
   std::set<Key> given_up_;
   std::map<Class, Patience> patience_;

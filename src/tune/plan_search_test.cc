@@ -18,7 +18,8 @@ using Numbers = std::vector<uint32_t>;
 // Returns a model with so many layers of Qwen3 4B.
 TestModel model_of(uint32_t layers) { return TestModel(qwen3_4b_shape(layers)); }
 
-// Places an engine as by default: a thread a core but for a spare one, a shard a node.
+// Places an engine as by default: with a thread on each core except a spare one, and a shard on
+// each node.
 PlacedPlan placed_on(const Machine& machine, Phase phase, uint32_t threads = 0) {
   PlacedPlan placed;
   placed.placement = place_threads(machine, {.threads = threads});
@@ -68,7 +69,7 @@ TEST(PlanSpace, PartitionsBecomePlans) {
                                                         {{1, 3}, {0, 1, 1, 2}},
                                                         {{4}, {1, 2, 0, 1}},
                                                         {{8}, {2, 3, 0, 1}}}));
-  // Shards without working threads go to the group before them, or to the one behind.
+  // A shard without working threads goes to the group before it, or else to the one behind it.
   EXPECT_EQ(groups({{0, 1}, {8}}), (Groups{{{0, 1}, {0, 2, 0, 1}}, {{8}, {2, 3, 0, 1}}}));
   EXPECT_EQ(groups({{5}}), (Groups{{{5}, {0, 3, 0, 1}}}));
   EXPECT_EQ(groups({{4}, {9, 10}}), (Groups{{{4}, {0, 2, 0, 1}}, {{9, 10}, {2, 3, 0, 1}}}));
@@ -87,9 +88,9 @@ TEST(PlanSpace, NoGroupIsWithoutHeads) {
   EXPECT_EQ(max_groups_on(model_of(1).spec(), {1}, one), (Numbers{8}));
 }
 
-// Cores form clusters of four that the tree does not have. A cluster's port serves three cores, and
-// a fourth one slows them all down. The cost is the ports' common rate, and a little for each
-// group.
+// Here cores form clusters of four, which the tree does not have. The cores of a cluster share a
+// port that serves three cores; a fourth one slows all of them down. The cost follows from the rate
+// of all ports together, and grows a little with each group.
 PlanCost ports_for_three(const Placement& placement, uint32_t (*cluster)(uint32_t pu)) {
   return [&placement, cluster](const Plan& plan) {
     std::map<uint32_t, uint32_t> busy;
@@ -117,8 +118,8 @@ TEST(PlanSearch, OneInFourIsRestedWhereFourHaveAPortForThree) {
   }
 }
 
-// Places an engine on one node with seats for all PUs, as tuning does. At first only the default's
-// threads work.
+// Places an engine on one node with seats for all PUs, as tuning does. In the start plan, only the
+// threads of the default plan work.
 PlacedPlan whole_on(const Machine& machine, Phase phase) {
   PlacedPlan placed = placed_on(machine, phase);
   const Numbers begun = pus_of(placed.plan, placed.placement);
@@ -148,7 +149,7 @@ TEST(PlanSearch, ASparedCoreCostsNoTree) {
     const PlanSpace space = whole_space(machine, model.spec(), placed);
     ASSERT_EQ(space.max_cores, cores - 1);
     std::set<uint32_t> groups;
-    // This cost has no term for groups that wait, nor for threads.
+    // In this cost, neither groups that wait nor the number of threads count.
     const PlanSearchResult found = search_plans(machine, space, [&](const Plan& plan) {
       EXPECT_LT(plan.worker_count(), cores);
       groups.insert(plan.group_count());
@@ -190,7 +191,7 @@ TEST(PlanSearch, NoMoreCoresAreAtWorkThanMayBe) {
       most_met.insert(static_cast<uint32_t>(cores.size()));
       return plan == placed.plan ? 1.0 : 1.0 / plan.worker_count();
     });
-    most_met.erase(15);  // the plan that it began with
+    most_met.erase(15);  // the cores of the start plan
     if (most == 16) {
       EXPECT_EQ(*most_met.rbegin(), 16u);
     } else {
@@ -199,7 +200,7 @@ TEST(PlanSearch, NoMoreCoresAreAtWorkThanMayBe) {
   }
 }
 
-// Second hyper-threads work in the best plan only if another thread on a core gains something.
+// Second hyper-threads work in the best plan only if a core computes more with two threads.
 TEST(PlanSearch, SecondThreadsWorkWhereTheyGain) {
   const TestModel model = model_of(1);
   const Machine machine = Machine::from_synthetic("numa:1 core:12 pu:2");
@@ -231,8 +232,8 @@ TEST(PlanSearch, OneOfThoseThatTieIsGivenBack) {
   EXPECT_EQ(found.best.size(), 10u);
 }
 
-// A random machine: cores of a cluster, at a stride or not, share something that serves only some
-// of them. Groups and their members cost something.
+// A random machine. Cores of a cluster, which may be a stride apart, share something that is fast
+// enough for only some of them. Groups and their members cost something, too.
 struct Truth {
   explicit Truth(std::mt19937& random)
       : size(1u << (1 + random() % 3)),
@@ -329,8 +330,8 @@ TEST(PlanSearch, DescribedMachines) {
       EXPECT_TRUE(
           std::is_sorted(found.best.begin(), found.best.end(),
                          [](const PlanTrial& a, const PlanTrial& b) { return a.cost < b.cost; }));
-      // Keeps a search short: for a model of 36 layers one evaluation, which predicts all steps of
-      // the workload, takes up to 10 ms on a core.
+      // The number of evaluations must stay small: one predicts all steps of the workload, which
+      // takes up to 10 ms on a core for a model of 36 layers.
       EXPECT_LE(found.evaluations, 800u);
     }
   }

@@ -38,7 +38,7 @@ std::vector<Standing> stand(const PlanSpace& space, const TopoTree::Partition& p
   return groups;
 }
 
-// Deals shards to groups in the order of shards.
+// Deals the shards to the groups, from the first shard to the last.
 class Dealer {
  public:
   Dealer(const std::vector<Standing>& groups, uint32_t shards) : groups_(groups), on_(shards) {
@@ -47,11 +47,12 @@ class Dealer {
     }
   }
 
-  // Returns the groups with their shards or parts of one, in a plan's order; none where the rules
-  // of PlanSpace allow none. `max_groups`, by shard: how many may share it. Called once.
+  // Returns the groups, each with the shards or the part of a shard that it takes, in a plan's
+  // order. Returns none where the rules of PlanSpace allow no plan. `max_groups`: by shard, how
+  // many groups may share it. Called once.
   std::optional<std::vector<PlanGroup>> deal(const std::vector<uint32_t>& max_groups) {
     const auto shards = static_cast<uint32_t>(on_.size());
-    uint32_t begin = 0;  // of the next group's shards: those before it that nobody stands on, too
+    uint32_t begin = 0;  // of the next group's shards, those without threads too
     for (uint32_t s = 0; s < shards;) {
       const std::vector<uint32_t>& here = on_[s];
       if (here.empty()) {
@@ -86,8 +87,8 @@ class Dealer {
     return true;
   }
 
-  // Returns the end of the shards of the group whose first shard is s, where no other group stands
-  // on them; else 0.
+  // If the group whose first shard is s stands alone on all its shards, returns the end of these
+  // shards; else 0.
   uint32_t end_of(uint32_t s) const {
     const uint32_t g = on_[s][0], end = groups_[g].shards.back() + 1;
     for (uint32_t between = s; between < end; ++between) {
@@ -103,7 +104,7 @@ class Dealer {
   std::vector<PlanGroup> dealt_;
 };
 
-// Whether every one of so many parts of the shard has some of the axis.
+// Whether each part of the shard has some of the axis when it is cut into so many parts.
 bool all_have_some(const AxisCuts& cuts, uint32_t shard, uint32_t parts) {
   for (uint32_t part = 0; part < parts; ++part) {
     if (cuts.part_units(shard, part, parts).size() == 0) return false;
@@ -117,7 +118,7 @@ uint32_t PlanSpace::max_groups_of_all() const {
   return std::accumulate(max_groups.begin(), max_groups.end(), 0u);
 }
 
-// Returns the partition without the cores that exceed max_cores.
+// Returns the partition without so many cores that max_cores of them are left.
 TopoTree::Partition PlanSpace::spared(const TopoTree::Partition& partition) const {
   std::map<uint32_t, uint32_t> core_of;  // by PU
   for (const Seat& seat : placement.seats) core_of.emplace(seat.pu, seat.core);

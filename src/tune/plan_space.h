@@ -1,15 +1,16 @@
-// PlanSpace: the plans that tuning may choose from for one phase of an engine: which of its threads
-// work, and in which groups. Threads, shards and shares stay the same in all of them, and so all
-// bits of results.
+// PlanSpace: the plans that tuning may choose from for one phase of an engine. A plan says which of
+// the engine's threads work, and in which groups. Threads, shards and shares are the same in all
+// plans of a space, and so all bits of results are.
 //
-// A partition of PUs (tune/topo_tree.h) becomes a plan where these rules allow one. Groups whose
-// members all stand on one shard take one part of it each. A group whose members stand on several
-// shards takes these whole, if no other group stands on them. A shard without working threads goes
-// to the group before it, or else to the group behind it, if that group takes its shards whole.
+// A partition of PUs (tune/topo_tree.h) becomes a plan if these rules allow one. Groups whose
+// members all stand on the same shard take one part of it each. A group whose members stand on
+// several shards takes these as a whole, if no other group stands on them. A shard without working
+// threads goes to the group before it, or else to the group behind it, if that group takes its
+// shards as a whole.
 //
-// Threads may be seated on more cores than may work at a time, for example where one core is spared
-// for other work than steps. If a partition has more cores, some of them rest: first those that do
-// not work in the start plan, then others, each kind from the last core down.
+// Threads may have seats on more cores than may work at a time, for example if one core is spared
+// for other work. If a partition has too many cores, some of them rest. These are first the cores
+// that do not work in the start plan, then others; in both cases the last ones rest first.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +32,23 @@ struct PlanSpace {
   uint32_t max_cores = UINT32_MAX;   // the most cores that may be at work
 
   uint32_t max_groups_of_all() const;
-  // Returns the plan of this partition of the placement's PUs, with everything else as in `start`;
-  // none where the rules above allow none.
+  // Returns the plan of this partition of the placement's PUs; the rest of the plan is as in
+  // `start`. Returns none where the rules above allow no plan.
   std::optional<Plan> plan_of(const TopoTree::Partition& partition) const;
 
  private:
   TopoTree::Partition spared(const TopoTree::Partition& partition) const;
 };
 
-// Returns plans that are worth a trial where nobody measured what cores lose beside each other.
-// They have the start plan's groups. No core rests, or one of every two, three or four in a row.
-// Working cores have one thread, or all threads with a seat. Each plan comes once, the start plan
-// not at all.
+// Returns plans that are worth a trial where no measurement tells what cores lose by working at the
+// same time. They have the start plan's groups. Either no core rests, or one of every two, three or
+// four in a row does. Working cores have one thread, or all threads with a seat. Each plan comes
+// once, and the start plan does not come.
 std::vector<Plan> resting_plans(const PlanSpace& space);
 
-// Returns by shard how many groups may share it under these shares: as many as it has segments, or
-// fewer where a group would get no heads. For a model with latents it is at most the number in
-// `start`, since the KV pages hold copies for no more.
+// Returns for each shard how many groups may share it under these shares. That is as many as it has
+// segments, or fewer if a group would get no heads. For a model with latents it is at most the
+// number in `start`, since the KV pages have copies for no more groups.
 std::vector<uint32_t> max_groups_on(const ModelSpec& spec, const std::vector<uint32_t>& shares,
                                     const Plan& start);
 

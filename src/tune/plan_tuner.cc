@@ -12,8 +12,8 @@ Plan with_other_sync(Plan plan) {
   return plan;
 }
 
-// Replaces the last plans of the ranking by those that prediction cannot tell apart. Called where
-// nobody measured what cores lose beside each other.
+// Replaces the last plans of the ranking by plans whose resting threads prediction cannot judge.
+// Called where no measurement tells what cores lose by working at the same time.
 void add_untold(const PlanSpace& space, const PlanCost& cost, std::vector<PlanTrial>* best) {
   std::vector<PlanTrial> untold;
   for (Plan& plan : resting_plans(space)) {
@@ -57,14 +57,15 @@ PlanRanking rank_plans(const Machine& machine, const BandwidthTable& table, cons
 PlanTuner::PlanTuner(Engine& engine, StepTimer& timer, TuneHooks hooks)
     : engine_(engine), hooks_(std::move(hooks)), first_(engine.plan()), timer_(timer) {}
 
-// Returns the plan's cost: an earlier measurement, or a new one. Returns none where it was stopped.
+// Returns the plan's cost, from an earlier trial or from a new one. Returns none where the tuner
+// was stopped.
 std::optional<TimeRatio> PlanTuner::cost_of(const Plan& plan, uint32_t most,
                                             const TuneProgress& progress, Tuned* tuned,
                                             TunedPhase* result) {
   if (const TunedTrial* known = find_trial(*tuned, plan)) return known->cost;
   const uint32_t rows = first_.of(plan.phase).max_rows;
   if (timer_.about_cases(plan.phase, rows) == 0) {
-    // This call fills the sequences and measures the time of a trial.
+    // The first call fills the sequences, and its time estimates how long a trial takes.
     if (hooks_.stop(timer_.about_filling())) return std::nullopt;
     timer_.cases(plan.phase, rows);
   }
@@ -89,7 +90,8 @@ Plan PlanTuner::tune(Phase phase, const std::vector<PlanTrial>& candidates, uint
     return plan != first_.of(phase) && find_trial(*tuned, plan) == nullptr;
   };
   const auto news = std::ranges::count_if(candidates, is_new, &PlanTrial::plan);
-  // The last candidate is the best plan so far, but with the other GroupSync.
+  // One more candidate may follow: the best plan so far with the other way of keeping groups in
+  // step.
   const size_t all = candidates.size() + 1;
   TuneProgress progress{phase_name(phase), "plan", 0, static_cast<uint32_t>(news + 1), 0, most};
   *whole = true;

@@ -26,8 +26,8 @@
 
 namespace hearth {
 
-// The result of the search among predicted costs for a phase. At most `max_cores` cores may work
-// at a time. `plan` has a thread on every allowed PU (tune/whole_team.h).
+// What the search by predicted costs found for a phase. At most `max_cores` cores may work at a
+// time. `plan` must have a thread on every allowed PU (tune/whole_team.h).
 struct PlanRanking {
   PlanSearchResult search;
   PlanSpace space;
@@ -42,9 +42,9 @@ class PlanTuner {
  public:
   PlanTuner(Engine& engine, StepTimer& timer, TuneHooks hooks);
 
-  // Measures the candidates that have no trials in `tuned`, by at most `most` pairs each, and adds
-  // their trials and the chosen plan's result to it. Returns the best plan of those that were
-  // measured. `*whole` is false where the tuner was stopped before it had measured all.
+  // Measures the candidates that have no trials in `tuned`, by at most `most` pairs each. Adds to
+  // `tuned` their trials and the result for the chosen plan. Returns the best of the measured
+  // plans. Sets `*whole` to false where the tuner was stopped before it had measured all.
   Plan tune(Phase phase, const std::vector<PlanTrial>& candidates, uint32_t most, Tuned* tuned,
             bool* whole);
 

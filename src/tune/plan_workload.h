@@ -1,6 +1,6 @@
-// PlanWorkload: the steps that a phase's plan is chosen for, and the predicted cost of plans over
-// them. A cost is the mean over the steps of the predicted time as a part of the time under the
-// first plan. So the first plan costs 1, and all steps count alike, however long they take.
+// PlanWorkload: the steps for which a phase's plan is chosen, and the predicted cost of plans over
+// them. The time of each step is divided by its time under the first plan; the cost is the mean of
+// these ratios. So the first plan costs 1, and all steps count alike, however long they take.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ struct PlanWorkload {
   std::vector<StepShape> steps;
 };
 
-// Returns the function that predicts the cost of a plan. All references must outlive it. `placed`
-// has the first plan.
+// Returns a function that predicts the cost of a plan. `placed` has the first plan. All references
+// must outlive the function.
 PlanCost predicted_cost(const Machine& machine, const BandwidthTable& table, const ModelSpec& model,
                         const PlacedPlan& placed, const PlanWorkload& workload);
 

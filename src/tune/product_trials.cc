@@ -10,15 +10,16 @@
 namespace hearth {
 namespace {
 
-// The most products of one trial.
+// The most products that one trial computes.
 constexpr double kMaxTrialProducts = 16;
-// The rounds of a short trial. One round is enough if the cost is above kLost after it.
+// The rounds of a short trial. It ends after any round in which the schedule costs more than kLost
+// times the default.
 constexpr int kRounds = 3;
 constexpr double kLost = 1.15;
-// The cost that the fast start must reach in short trials. It is below 1, since a short trial's
-// error may make a schedule look that much cheaper.
+// A schedule looks faster if its fast start ends with at most this cost in short trials. The limit
+// is below 1, since the error of short trials may make a schedule look cheaper than it is.
 constexpr double kLooksFaster = 0.97;
-// The rounds of the comparison of the best schedules.
+// The rounds in which the best schedules of a search are compared.
 constexpr int kFinalRounds = 15;
 
 }  // namespace
@@ -57,7 +58,7 @@ double ProductTrials::seconds(const GemmSchedule& schedule) {
 }
 
 double ProductTrials::cost(const GemmSchedule& schedule) {
-  // The least of all rounds counts, since a disturbance only adds time.
+  // The shortest round counts, since a disturbance can only add time.
   double least = std::numeric_limits<double>::infinity(), least_of_default = least;
   for (int round = 0; round < kRounds; ++round) {
     if (stop_()) return std::numeric_limits<double>::infinity();

@@ -10,15 +10,16 @@
 namespace hearth {
 namespace {
 
-// The dimensions of a point.
+// The dimensions of a point, in the order of its indices.
 enum Dimension : size_t { kTile, kSlice, kUnpack, kPrefetch, kPanels, kRows, kParts };
 
-constexpr double kGain = 0.005;  // the least gain that counts: less is noise
-constexpr size_t kGrown = 2;     // the best tiles, from which slices and tasks grow
-// A tile or dealing of K that takes so many times as long as the best one is not tuned finely.
+constexpr double kGain = 0.005;  // the least gain that counts: smaller ones are noise
+constexpr size_t kGrown = 2;     // for how many of the best tiles slices and tasks grow
+// A tile, or a division of K, is not tuned finely if it takes so many times as long as the best
+// one.
 constexpr double kHopeless = 1.15;
-// Shares of a space. The search tries kMaxShare at most, and starts from the space's corners, too,
-// until it has tried kCornerShare.
+// Shares of a space. A search times at most kMaxShare of it. It also starts from the corners of the
+// space, until it has timed kCornerShare.
 constexpr double kMaxShare = 0.15, kCornerShare = 0.08;
 constexpr size_t kMinTrials = 24;
 
@@ -38,7 +39,7 @@ std::vector<uint16_t> within(const std::vector<uint32_t>& wanted, const ValueRan
   return values;
 }
 
-// Returns the index of the value that is the fewest doublings away.
+// Returns the index of the value in `values` that is the fewest doublings away from `value`.
 template <typename T>
 uint8_t nearest_of(const std::vector<T>& values, T value) {
   size_t best = 0;
@@ -63,8 +64,8 @@ std::vector<ScheduleSpace::Tile> tiles_for(const GemmMenu& menu, uint32_t rows) 
   return tiles;
 }
 
-// Returns ScheduleSpace::unpacked_tiles for a kernel that unpacks. A tile that has all rows is
-// replaced by itself, since segments of K are cut by its panels.
+// Returns ScheduleSpace::unpacked_tiles for a kernel that unpacks. A tile that takes all rows keeps
+// its place, since its panels also decide how K is cut.
 std::vector<uint8_t> unpacked_tiles_of(const GemmMenu& menu,
                                        const std::vector<ScheduleSpace::Tile>& tiles,
                                        uint32_t rows) {
@@ -181,7 +182,7 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
                         menu.slice, blocks);
   space.unpack_rows = {menu.unpack_rows.least};
   if (menu.unpack_rows.most > 0) {
-    // The call unpacks with this number of rows or does not.
+    // Only two choices differ: that the call unpacks with this number of rows, or that it does not.
     space.unpack_rows =
         sliced ? std::vector<uint16_t>{1, kNeverUnpack} : std::vector<uint16_t>{kNeverUnpack};
     if (sliced) space.unpacked_tiles = unpacked_tiles_of(menu, space.tiles, rows);
@@ -207,7 +208,7 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
        parts *= 2) {
     space.parts.push_back(static_cast<uint8_t>(parts));
   }
-  // Each thread gets one task or more.
+  // A task may be so large that each thread still gets one.
   space.max_task = few ? UINT64_MAX : uint64_t{panels} * rows / product.threads;
   space.max_task = std::min<uint64_t>(space.max_task, few ? UINT64_MAX : kMaxTaskTile);
   if (use.task_panels != 0) {
@@ -220,15 +221,15 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
 
 class ScheduleSearch::Run {
  public:
-  // `tiles`: the tiles that are tried beside the start's; empty: all.
+  // `tiles`: the tiles to try beside the one of the start; empty: all.
   Run(const ScheduleSpace& space, const ScheduleTimer& time,
       const std::vector<ScheduleSpace::Tile>& tiles)
       : space_(space), time_(time), tiles_(tiles), space_size_(counted_size(space)) {}
 
-  // [dimension]: whether its value stays that of the start.
+  // [dimension]: whether the search keeps the value of the start.
   std::array<bool, ScheduleSpace::kDimensions> fixed{};
 
-  // Runs the fast start, from the best of these schedules.
+  // Runs the fast start, from the fastest of these schedules.
   void start_from(const std::vector<GemmSchedule>& starts) {
     for (const GemmSchedule& start : starts) seconds(space_.nearest(start));
     const std::vector<Point> tiles = ranked_tiles();
@@ -237,7 +238,8 @@ class ScheduleSearch::Run {
 
   void tune_finely() {
     tune(best_);
-    // Other tiles and other dealings of K are then tried with the values that are best so far.
+    // Tries the other tiles and the other divisions of K, each with the other values that are best
+    // so far.
     const Point first = best_;
     for (Dimension d : {kTile, kParts}) {
       for (uint8_t index = 0; index < space_.sizes()[d] && !fixed[d]; ++index) {
@@ -257,14 +259,14 @@ class ScheduleSearch::Run {
  private:
   using Point = ScheduleSpace::Point;
 
-  // Returns the size of the space, with two dealings of K counted at most, so that more of them do
-  // not allow a longer search.
+  // Returns the size of the space, but counts at most two divisions of K, so that more divisions do
+  // not make the search longer.
   static double counted_size(const ScheduleSpace& space) {
     const size_t dealings = space.parts.size();
     return static_cast<double>(space.size() / dealings * std::min<size_t>(dealings, 2));
   }
-  // Returns the seconds of a point; infinity where it is not in the space, or where the search has
-  // timed as many points as it may.
+  // Returns the seconds of a point. Returns infinity if the point is not in the space, or if the
+  // search has already timed as many points as it may.
   double seconds(const Point& asked) {
     const Point point = space_.alike(asked);
     const auto known = timed_.find(point);
@@ -294,7 +296,7 @@ class ScheduleSearch::Run {
     return schedules;
   }
 
-  // Whether the point's tile is one of those that are tried.
+  // Whether the search tries the point's tile.
   bool allowed(const Point& point) const {
     const ScheduleSpace::Tile& tile = space_.tiles[point[kTile]];
     return tiles_.empty() || std::ranges::count(tiles_, tile) > 0;
@@ -304,7 +306,8 @@ class ScheduleSearch::Run {
     return seconds(point) < (1 - kGain) * seconds(over);
   }
 
-  // Returns the start with every tile in place of its own, the fastest first.
+  // Returns points that differ from the start only in the tile, one for each tile that is tried,
+  // the fastest first.
   std::vector<Point> ranked_tiles() {
     const Point start = best_;
     std::vector<Point> points;
@@ -327,7 +330,7 @@ class ScheduleSearch::Run {
     return static_cast<uint8_t>(next);
   }
 
-  // Grows slice and task from the smallest: the doublings of the fast start.
+  // Grows the slice and the task from the smallest ones, as the fast start does by doubling.
   void grow(Point point) {
     const std::pair<Dimension, const std::vector<uint16_t>*> dimensions[] = {
         {kSlice, &space_.slices}, {kPanels, &space_.task_panels}, {kRows, &space_.task_rows}};
@@ -344,8 +347,8 @@ class ScheduleSearch::Run {
     }
   }
 
-  // Tunes finely from a point, whose tile and dealing of K stay: tries all values of a dimension,
-  // one dimension after the other, until none gains.
+  // Tunes finely from a point, and keeps its tile and its division of K. Tries all values of one
+  // dimension after the other, and repeats that until no dimension gains.
   void tune(Point point) {
     constexpr Dimension kOrder[] = {kPanels, kPrefetch, kRows, kSlice, kUnpack};
     const auto sizes = space_.sizes();
@@ -365,8 +368,8 @@ class ScheduleSearch::Run {
     }
   }
 
-  // Tunes from the corners of the space, too, where few schedules were tried so far. Another
-  // optimum may lie behind values each of which is worse by itself.
+  // Tunes finely also from the corners of the space, as long as few schedules were tried. There may
+  // be a better schedule that no single change of a value leads to.
   void tune_from_corners() {
     constexpr Dimension kEnds[] = {kPanels, kPrefetch, kSlice};
     for (uint32_t corner = 0; corner < 8 && timed_.size() < share(kCornerShare); ++corner) {

@@ -1,19 +1,19 @@
-// The search for the schedule of a product, step size by step size (Sandwich, section 6). Its only
-// source is a function that returns the time of a product under a schedule: from the machine, from
-// a table that was recorded, or from a model.
+// The search for the schedule of a product, step size by step size (Sandwich, section 6). It knows
+// only a function that returns the time of a product under a schedule: from the machine, from a
+// recorded table, or from a model.
 //
-// ScheduleSpace: the values that the search tries, a subset of a kernel's menu. They are the values
-// that have an effect with so many rows, in steps of a doubling or less.
+// ScheduleSpace: the values that the search tries, which are a part of a kernel's menu. They are
+// the values that have an effect with so many rows, each at most double the one before.
 //
-// A search goes in two phases:
-//   fast start   Every tile is tried under the values that the search starts from. Then the best
-//                tiles get the smallest slice and tasks. These are doubled, one dimension after the
-//                other, until one gains nothing (it is undone) or leaves threads without tasks.
-//   fine tuning  Under every dealing of K all values of a dimension are tried, one dimension after
-//                the other, as long as any gains.
-// One ScheduleSearch searches a product's numbers of rows in ascending order. Once slice and
-// dealing were the same for kStable numbers of rows in a row, they stay the same for all larger
-// ones. Tiles are left out by the winners of other products (tune/tile_window.h).
+// A search has two phases:
+//   fast start   Each tile is tried with the other values of the start. Then the best tiles get the
+//                smallest slice and tasks. These are doubled, one dimension after the other, until
+//                a doubling gains nothing (it is undone) or would leave threads without tasks.
+//   fine tuning  For each division of K, all values of one dimension after the other are tried, as
+//                long as any of them gains.
+// One ScheduleSearch searches a product's numbers of rows in ascending order. If kStable numbers of
+// rows in a row ended with the same slice and division of K, all larger numbers keep these two.
+// Tiles are left out by what won for other products (tune/tile_window.h).
 #pragma once
 
 #include <array>
@@ -37,31 +37,32 @@ struct ScheduleSpace {
     Cache to;
     bool operator==(const Prefetch&) const = default;
   };
-  // The values of each dimension: all but tiles and prefetches ascending, none empty.
+  // The values of each dimension; none is empty. All are ascending, except tiles and prefetches.
   std::vector<Tile> tiles;
-  // The index, by tile, of the tile that takes its place with unpacked weights
-  // (TileRange::unpacked_panels). Empty: none is replaced.
+  // By tile: the index of the tile that the kernel uses in its place when it unpacks the weights
+  // (TileRange::unpacked_panels). Empty: it always uses the same tile.
   std::vector<uint8_t> unpacked_tiles = {};
   std::vector<uint16_t> slices, unpack_rows;
   std::vector<Prefetch> prefetches;
   std::vector<uint16_t> task_panels, task_rows;
   std::vector<uint8_t> parts;
-  // The largest task, in panels times rows: larger ones leave threads without a task.
+  // The largest task, as panels times rows. A larger one would leave threads without a task.
   uint64_t max_task = UINT64_MAX;
 
   static constexpr size_t kDimensions = 7;
-  // A schedule as the index of its value in each dimension, in the order of the members.
+  // A schedule as an index of a value in each dimension. The dimensions have the order of the
+  // members.
   using Point = std::array<uint8_t, kDimensions>;
   std::array<size_t, kDimensions> sizes() const;
-  // Returns the number of schedules whose tasks are not too large. Schedules that compute the same
-  // way count once.
+  // Returns the number of schedules whose tasks are not too large. Schedules by which the kernel
+  // computes in the same way count as one.
   size_t size() const;
   bool has(const Point& point) const;
-  // Returns the point that stands for all points whose schedules compute the same way as this
-  // one's.
+  // Returns the one point that stands for all points by which the kernel computes in the same way.
   Point alike(Point point) const;
   GemmSchedule at(const Point& point) const;
-  // Returns all points in the order of their indices, including those for which has() is false.
+  // Returns all combinations of values in the order of their indices, also those for which has() is
+  // false.
   std::vector<Point> box() const;
   // Returns the point whose values are nearest to those of a schedule.
   Point nearest(const GemmSchedule& schedule) const;
@@ -70,7 +71,7 @@ struct ScheduleSpace {
 
 ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32_t rows);
 
-// Seconds of a product.
+// Returns the seconds of a product under a schedule.
 using ScheduleTimer = std::function<double(const GemmSchedule& schedule)>;
 
 struct SearchResult {
@@ -85,26 +86,27 @@ class ScheduleSearch {
   static constexpr size_t kStable = 3;
   static constexpr size_t kRunnersUp = 4;
 
-  // Searches for the product's next number of rows. `start` is the schedule that is in use now.
-  // Only `tiles` are tried beside its tile, or all tiles if `tiles` is empty.
+  // Searches for the product's next number of rows. `start` is the schedule in use now. The search
+  // tries its tile and `tiles`, or all tiles if `tiles` is empty.
   SearchResult search(const ScheduleSpace& space, const GemmSchedule& start,
                       const ScheduleTimer& time,
                       const std::vector<ScheduleSpace::Tile>& tiles = {});
-  // Runs only the fast start of such a search.
+  // Runs only the fast start of a search with these arguments.
   SearchResult fast_start(const ScheduleSpace& space, const GemmSchedule& start,
                           const ScheduleTimer& time,
                           const std::vector<ScheduleSpace::Tile>& tiles = {}) const;
-  // Lets the next search start from this schedule, too. It is the result for a similar product.
+  // Lets the next search also start from this schedule, with which the search for a similar product
+  // ended.
   void learn(const GemmSchedule& schedule) { learned_ = schedule; }
-  // Takes over the result of an earlier search for a number of rows, in place of a new search.
+  // Takes over the result for a number of rows from an earlier tuning, in place of a search.
   void found(const GemmSchedule& best);
 
  private:
   class Run;
 
   std::optional<GemmSchedule> learned_;
-  std::optional<GemmSchedule> last_;  // the last result
-  size_t stable_ = 0;                 // how many results in a row had its slice and dealing
+  std::optional<GemmSchedule> last_;  // the result for the last number of rows
+  size_t stable_ = 0;                 // how many results in a row agree with it
 };
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
-// The search over cost models whose best schedule is known, and over records of a machine
-// (testdata/schedules.txt, by tools/schedule_table). The records have every schedule of each space
-// for Qwen3-0.6B's matrices in two types and with five numbers of rows.
+// Tests the search over cost models whose best schedule is known, and over records of a machine
+// (testdata/schedules.txt, made by tools/schedule_table). The records have the times of every
+// schedule in each space, for Qwen3-0.6B's matrices in two types and with five numbers of rows.
 #include "tune/schedule_search.h"
 
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ TEST(ScheduleSpace, SchedulesThatDoTheSameCountOnce) {
     points += space.has(point) && other == point ? 1 : 0;
   }
   EXPECT_EQ(points, space.size());
-  // A tile that has all rows is replaced by itself: it never becomes a tile of other panels.
+  // A tile that takes all rows keeps its place when weights are unpacked.
   EXPECT_EQ(schedule_space(kOnePanelMenu, {kProduct, 1}, 12).unpacked_tiles,
             (std::vector<uint8_t>{0, 1, 2, 3, 4, 5}));
 }
@@ -139,7 +139,7 @@ TEST(ScheduleSearch, NamesTheRunnersUpInOrder) {
   }
 }
 
-// A result that is passed to found() counts as a result of the search itself.
+// A result that was passed to found() has the same effect as one that the search found itself.
 TEST(ScheduleSearch, GoesOnBehindWhatWasFound) {
   const ScheduleSpace space = space_of(kProduct, 512, 2);
   GemmSchedule other = space.at(ScheduleSpace::Point{});
@@ -174,7 +174,7 @@ TEST(ScheduleSearch, TriesSchedulesThatDoTheSameOnce) {
   each.unpacked_tiles.clear();
   std::set<ScheduleSpace::Point> tried;
   auto cost = [&](const GemmSchedule& s) {
-    // All tiles take the same time with unpacked weights.
+    // With unpacked weights, all tiles take the same time.
     GemmSchedule does = s;
     if (s.unpack_rows == 1) does.tile_panels = 1;
     return smooth_cost(does);
@@ -198,7 +198,7 @@ TEST(ScheduleSearch, EightDealingsOfKTakeNoMoreTrialsThanTwo) {
   EXPECT_LE(result.trials, two.size() * 15 / 100);
 }
 
-// 15 % of few schedules would be too few trials.
+// The space is so small that 15 % of it would be too few trials.
 TEST(ScheduleSearch, TriesTwentyFourWhereThatIsMoreThanFifteenPercent) {
   ScheduleSpace space = space_of(kProduct, 1);
   ASSERT_EQ(space.size(), 234u);
@@ -214,7 +214,8 @@ TEST(ScheduleSearch, ThreeOfOneSliceAndDealingStayForLargerSteps) {
   ScheduleSearch search;
   const ScheduleSpace space = space_of(kProduct, 512, 2);
   for (int i = 0; i < 3; ++i) search.search(space, {}, smooth_cost);
-  // Another slice and another division of K are far better now, but are no longer searched.
+  // Now another slice and another division of K would be far better, but the search does not try
+  // them any more.
   auto moved = [](const GemmSchedule& s) {
     return smooth_cost(s) + (s.slice == 32 && s.k_parts == 2 ? 10 : 0);
   };
@@ -232,7 +233,7 @@ TEST(ScheduleSearch, AFastStartIsQuickAndOftenNear) {
   EXPECT_LT(quick.seconds, smooth_cost(space.at(space.nearest({}))));
 }
 
-// The best schedule lies behind worse ones, so a search finds it only after learn() named it.
+// Schedules around the best one are worse, so a search finds it only after learn() named it.
 TEST(ScheduleSearch, StartsFromWhatALikeProductEndedWith) {
   const ScheduleSpace space = space_of(kProduct, 512);
   ScheduleSpace::Point hidden = space.nearest(ScheduleSearch().search(space, {}, smooth_cost).best);
@@ -357,8 +358,8 @@ std::string type_of(const Cell& cell) {
   return type;
 }
 
-// Returns the tiles that are tried in a cell after models with the other matrices of its type were
-// tuned. The models are so many that their searches fill a window.
+// Returns the tiles to try in a cell after many models were tuned that have the other matrices of
+// its type: so many that the results fill a window.
 std::vector<ScheduleSpace::Tile> tiles_by_others(const std::vector<Cell>& cells, const Cell& cell,
                                                  const Winners& winners) {
   TileWindow window;
@@ -371,7 +372,8 @@ std::vector<ScheduleSpace::Tile> tiles_by_others(const std::vector<Cell>& cells,
   return window.tiles(cell.product, cell.rows);
 }
 
-// Replays a search over each product's numbers of rows; cells come with ascending rows.
+// Replays the records for a search over each product's numbers of rows. Cells must come with
+// ascending rows.
 struct Replay {
   std::vector<double> over_best, over_default;
   uint64_t trials = 0, schedules = 0;
@@ -411,8 +413,8 @@ constexpr GemmSchedule kStart{.tile_panels = 1,
 TEST(ScheduleSearch, EndsNearTheBestOnARecordedMachine) {
   const Replay all = replay(kStart);
   EXPECT_EQ(all.over_best.size(), 40u) << "4 matrices, 2 types, 5 numbers of rows";
-  // Equal schedules were recorded up to 4 % apart, so the least time of a cell is partly luck. In a
-  // few cells the search may end further than 3 % from the least time.
+  // Times of equal schedules were recorded up to 4 % apart, so the least time of a cell is partly
+  // luck. So in a few cells the search may end more than 3 % above the least time.
   size_t near = 0;
   for (double ratio : all.over_best) {
     if (ratio <= 1.03) ++near;

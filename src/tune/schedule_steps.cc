@@ -1,5 +1,5 @@
-// The last part of tuning schedules: trials of whole steps with the schedules that were found, and
-// without them.
+// The last part of tuning schedules: it times whole steps with the schedules that were found, and
+// with the default ones.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// The most pairs of trials of a step.
+// The most pairs of trials for a whole step.
 constexpr uint32_t kMaxStepPairs = 20;
 
 }  // namespace
@@ -49,9 +49,9 @@ std::vector<AttendSchedule> ScheduleTuner::attention_left(const Tuned& tuned) co
   return untried(attend_candidates(places, cases_.depth), tuned.attend);
 }
 
-// Steps of several sizes share products of experts. If one of these steps gets no faster, the
-// products lose their schedules (reset_step()), and other steps that were timed with these are
-// timed again.
+// Steps of several sizes may share products of experts. If one of these steps gets no faster, its
+// products lose their schedules (reset_step()). Then other steps that were timed with these
+// schedules are timed again.
 bool ScheduleTuner::tune_steps(Tuned* tuned) {
   progress_.unit = "step";
   const std::vector<StepCase> all = step_cases(cases_, engine_.plan());
@@ -83,7 +83,8 @@ bool ScheduleTuner::tune_steps(Tuned* tuned) {
   return true;
 }
 
-// Compares whole steps. Returns none where it was stopped.
+// Compares whole steps with the schedules of `table` and with the default ones. Returns none where
+// the comparison was stopped.
 std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
                                                          uint32_t size) {
   const double about = phase == Phase::kDecode ? timer_.about_decode(size)
@@ -95,11 +96,12 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
   auto trial = [&](const ScheduleTable& schedules) {
     return [&]() -> std::optional<double> {
       engine_.set_plan(engine_.plan(), schedules);
-      // This prompt touches the memory of a new graph.
+      // An untimed prompt first touches the memory of the new graph.
       if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
       const QuietCheck check;
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
-      // The time counts after many disturbed trials, too: the host may never be quiet.
+      // After many disturbed trials, the time of a disturbed one counts too: the host may never be
+      // quiet.
       const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > most;
       if (counts || hooks_.stop(about)) return took;
       return std::nullopt;

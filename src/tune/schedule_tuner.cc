@@ -34,7 +34,8 @@ Sharers sharers_of(const EnginePlan& engine, const Plan& plan, uint32_t threads)
   return {member_range(0, threads), engine.shard_nodes[0]};
 }
 
-// Returns so many copies that no cache holds them, but no more bytes than all weights of the model.
+// Returns how many copies of the product's matrix to rotate: so many that no cache holds them, but
+// together no more bytes than all weights of the model.
 Rotation rotation_of(const Engine& engine, const Machine& machine, const ProductShape& shape,
                      uint32_t node) {
   uint64_t bytes = uint64_t{1} << 20;
@@ -49,7 +50,7 @@ Rotation rotation_of(const Engine& engine, const Machine& machine, const Product
                        bytes);
 }
 
-// Returns the products of both graphs, one for each shape.
+// Returns the products of both phases' graphs, one for each shape.
 std::vector<ProductUse> products_of(const Engine& engine) {
   std::vector<ProductUse> all;
   for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
@@ -67,7 +68,7 @@ std::vector<ProductUse> products_of(const Engine& engine) {
   return all;
 }
 
-// Replaces a tuner's hooks until the end of the scope.
+// Gives a tuner other hooks until the end of the scope.
 class HooksLent {
  public:
   HooksLent(TuneHooks* of, TuneHooks hooks) : of_(of), own_(std::exchange(*of, std::move(hooks))) {}
@@ -194,8 +195,8 @@ std::optional<ScheduleTable> ScheduleTuner::look(Phase phase, const Tuned& tuned
   return found;
 }
 
-// Returns the result of the search for a similar product, with the same kernel and K, on the
-// nearest other number of threads; null where there is none.
+// Returns the result for a similar product: with the same kernel, K and rows, and with the nearest
+// other number of threads. Returns null where there is none.
 const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint32_t rows) const {
   const ScheduleEntry* best = nullptr;
   auto off = [&](const ScheduleEntry& of) {
@@ -209,16 +210,16 @@ const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint
   return best;
 }
 
-// Estimates how long each part of the tuning takes, in the order of the work: the search of each
-// product for each number of rows (0 where its schedule is known already), then with `steps` the
-// trials of whole steps, then those of each candidate for attention.
+// Estimates how long each part of the tuning takes, in the order of the work. First come the
+// searches, for each product and number of rows (0 where the schedule is known already). With
+// `steps`, the trials of each whole step follow, and then those of each candidate for attention.
 WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned,
                                   bool steps) const {
-  // The trials of a product (a short trial counts as several), the pairs of a whole step, and the
-  // decode steps in a trial of one.
+  // How many trials a product takes (a short trial counts as several), how many trials a whole step
+  // takes, and how many decode steps one of those trials has.
   constexpr double kProductTrials = 360, kStepTrials = 28, kStepsOfDecode = 5;
-  // The multiplications a second of a thread. Up to kReadingRows rows, reading the weights takes
-  // longer.
+  // How many multiplications a thread does in a second. With fewer than kReadingRows rows, a
+  // product takes as long as with kReadingRows, since reading the weights limits it.
   constexpr double kRate = 40e9;
   constexpr uint32_t kReadingRows = 8;
   auto seconds = [&](double weights, uint32_t rows, uint32_t threads) {
@@ -365,7 +366,7 @@ ScheduleSpace ScheduleTuner::space_of(const ProductCase& product, uint32_t rows)
   return schedule_space(*kernels_for(engine_.isa()).gemm[kind].menu, product.use, rows);
 }
 
-// `parts`: the dealings of K that are tried; empty: all.
+// `parts`: the divisions of K to try; empty: all.
 std::optional<TunedProduct> ScheduleTuner::tune_rows(const ProductCase& product, uint32_t rows,
                                                      const std::vector<uint8_t>& parts) {
   const ProductShape& shape = product.use.shape;

@@ -1,4 +1,4 @@
-// StepCase: a whole step that is timed with all schedules that tuning found for its products.
+// StepCase: a kind of whole step. It is timed when all schedules of its products are known.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct StepCase {
   uint32_t rows;
 
   bool is_of(const TunedStep& step) const { return step.phase == phase && step.size == size; }
-  // Whether the step computes the entry's product with the entry's number of rows.
+  // Whether the step computes the entry's product, with the entry's number of rows.
   bool has(const ScheduleEntry& entry) const;
 };
 
@@ -24,9 +24,9 @@ struct StepCase {
 StepCase step_case(Phase phase, uint32_t size, uint32_t prompt_rows);
 std::vector<StepCase> step_cases(const TuneCases& cases, const EnginePlan& plan);
 
-// Gives all products of `one` their default schedules again. Other steps may share some of these
-// products, as steps with experts do. These steps no longer count as timed, even if they belong to
-// other cases. Returns whether there were such steps.
+// Gives all products of the step `one` their default schedules again. Other steps may share some of
+// these products, as steps with experts do. Those steps no longer count as timed, even if they
+// belong to other cases. Returns whether there were any.
 bool reset_step(const StepCase& one, uint32_t prompt_rows, Tuned* tuned);
 
 }  // namespace hearth

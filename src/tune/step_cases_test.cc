@@ -34,7 +34,7 @@ class StepCasesTest : public testing::Test {
     return sizes;
   }
 
-  // Experts have 1; 1, 2 and 4; 1 to 16; and 4 to 64 rows in these four cases.
+  // In these four cases, experts have 1 row; 1, 2 or 4 rows; 1 to 16 rows; and 4 to 64 rows.
   const std::vector<StepCase> all_{{Phase::kDecode, 1, 1},
                                    {Phase::kDecode, 16, 16},
                                    {Phase::kPrefill, 64, 64},
@@ -47,14 +47,14 @@ TEST_F(StepCasesTest, AStepThatGetsNoFasterKeepsItsDefaults) {
   const ScheduleTable left = tuned_schedules(tuned_);
   EXPECT_EQ(rows_of(left, kDense), (std::vector<uint32_t>{64}));
   EXPECT_EQ(rows_of(left, kExperts), (std::vector<uint32_t>{32}));
-  // All other steps have experts with 1 row or with 4.
+  // Only this step has no experts with 1 row or with 4.
   EXPECT_EQ(sizes(), (std::vector<uint32_t>{16}));
   EXPECT_FALSE(reset_step(all_[1], kPromptRows, &tuned_)) << "nothing is left to lose";
 }
 
-// The stored steps are prompts of an earlier trace: one of 24 tokens, whose experts have 1 to 4
-// rows, and one computed in many steps of 512, whose experts have 4 to 64. Both share products with
-// the step that is reset.
+// The stored steps are prompts from an earlier trace: one of 24 tokens, whose experts have 1 to 4
+// rows, and one of 512 tokens in many steps, whose experts have 4 to 64 rows. Both share products
+// with the step that is reset.
 TEST_F(StepCasesTest, StepsOfOtherCasesAreTimedAgain) {
   tuned_.steps = {{Phase::kPrefill, 24, {}, 8}, {Phase::kPrefill, 8192, {}, 8}};
   EXPECT_TRUE(reset_step(all_[1], kPromptRows, &tuned_));
@@ -74,7 +74,7 @@ TEST_F(StepCasesTest, SchedulesAreUsedWhereAStepWithThemWasTimed) {
   tuned_.steps.push_back({Phase::kDecode, 16, {}, 8});
   EXPECT_EQ(rows_of(timed_schedules(tuned_), kExperts), (std::vector<uint32_t>{1, 4}));
   EXPECT_EQ(rows_of(timed_schedules(tuned_), kDense), (std::vector<uint32_t>{16}));
-  // A step of the 512 tokens has 64 rows at most.
+  // The prompt of 512 tokens is computed in steps of at most 64 rows.
   tuned_.steps.push_back({Phase::kPrefill, 512, {}, 8});
   EXPECT_EQ(rows_of(timed_schedules(tuned_), kDense), (std::vector<uint32_t>{16, 64}));
 }

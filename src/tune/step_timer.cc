@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// The decode steps of a trial: so many that it takes some milliseconds at least.
+// How many decode steps a trial has: enough to take at least some milliseconds.
 constexpr uint32_t kDecodeSteps = 4;
 
 }  // namespace
@@ -19,7 +19,7 @@ StepTimer::StepTimer(Engine& engine, const TuneCases& cases) : engine_(engine), 
   tokens_ = bench_tokens(longest + kMaxThreshold, engine.spec().hyper.vocabulary, 1);
 }
 
-// Computes one text of so many tokens, with an encoder.
+// Computes one text of so many tokens, on an engine with an encoder.
 void StepTimer::text(uint32_t tokens) {
   const std::unique_ptr<Sequence> sequence = engine_.new_sequence();
   const StepRequest request{sequence.get(), std::span(tokens_).first(tokens), Want::kHiddenFirst};
@@ -105,7 +105,8 @@ double StepTimer::about_prompt(uint32_t tokens) const {
   if (prompts_.empty()) return 0;
   const auto like = prompts_.find(tokens);
   if (like != prompts_.end()) return like->second;
-  // This assumes that a longer prompt takes no more time a token.
+  // Scales the time of the longest prompt so far. So this assumes that each token of a longer
+  // prompt takes no more time.
   const auto& [longest, took] = *prompts_.rbegin();
   return took * tokens / longest;
 }

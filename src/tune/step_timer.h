@@ -1,6 +1,6 @@
-// StepTimer: measures how long steps take on a loaded engine, under its current plan and schedules.
-// It fills its sequences before the first step that needs them, and cuts them back after each
-// trial. From earlier times it estimates how long others will take.
+// StepTimer: measures how long steps take on a loaded engine, under the engine's present plan and
+// schedules. It fills its sequences before the first step that needs them, and cuts them back to
+// their depth after each trial. From earlier times it estimates how long other steps will take.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,24 @@ class StepTimer {
   // object.
   StepTimer(Engine& engine, const TuneCases& cases);
 
-  // Returns the seconds of some decode steps with so many of the cases' sequences, after one that
-  // is not timed. With an encoder the steps are texts of so many tokens.
+  // Returns the seconds of some decode steps with so many of the cases' sequences; one untimed step
+  // comes first. On an encoder each step is a text of so many tokens instead.
   double decode(uint32_t sequences);
-  // Returns the seconds of a prompt of so many tokens, up to the longest of the cases, or
-  // kMaxThreshold; for an encoder, of a text.
+  // Returns the seconds of a prompt of so many tokens; on an encoder, of a text. It may have as
+  // many tokens as the longest prompt of the cases, or kMaxThreshold.
   double prompt(uint32_t tokens);
 
-  // Returns the seconds of every case of a phase whose decode steps have up to `max_rows` rows,
-  // after a prompt that wakes threads up and touches the memory of a new plan.
+  // Returns the seconds of every case of a phase. In decode, these are the steps of up to
+  // `max_rows` rows. First an untimed prompt wakes threads up and touches the memory of a new plan.
   std::vector<double> cases(Phase phase, uint32_t max_rows);
 
-  // Estimate how many seconds a call takes, its untimed part included but not filling sequences.
-  // They return 0 before the first call of their kind.
+  // Estimate how many seconds a call takes, its untimed part included, but without filling
+  // sequences. They return 0 before the first call of the same kind.
   double about_decode(uint32_t sequences) const;
   double about_prompt(uint32_t tokens) const;
   double about_cases(Phase phase, uint32_t max_rows) const;
-  // Estimates how many seconds it takes to fill the cases' sequences that are not filled yet.
+  // Estimates how many seconds filling takes for those of the cases' sequences that are still
+  // empty.
   double about_filling() const;
 
  private:

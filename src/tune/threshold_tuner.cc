@@ -9,9 +9,10 @@
 namespace hearth {
 namespace {
 
-// The prompts of one trial: a single short one would take less time than common disturbances.
+// How many prompts one trial has. A single short prompt would take less time than common
+// disturbances.
 constexpr uint32_t kPrompts = 3;
-// The highest cost that a single case may have, however much the mean gains.
+// A case must not cost more than this, however much the mean of all cases gains.
 constexpr double kDearest = 1 + PairedTrials::kMinGain;
 
 EnginePlan with_threshold(const EnginePlan& plan, uint32_t rows) {
@@ -20,7 +21,7 @@ EnginePlan with_threshold(const EnginePlan& plan, uint32_t rows) {
   return other;
 }
 
-// Returns a hash of the plans of both phases. The decode plan has the candidate threshold.
+// Returns a hash of both phases' plans. `plan.decode` must have the candidate threshold.
 uint64_t plans_hash(const EnginePlan& plan) {
   FnvHash hash;
   hash.add(plan_text(plan.decode));
@@ -50,7 +51,7 @@ ThresholdTuner::ThresholdTuner(Engine& engine, TuneCases cases, StepTimer& timer
 
 std::vector<double> ThresholdTuner::time_cases(const std::vector<uint32_t>& rows) {
   std::vector<double> seconds;
-  // This prompt wakes threads up and touches the memory of a new plan.
+  // An untimed prompt first wakes threads up and touches the memory of a new plan.
   timer_.prompt(rows.back());
   for (uint32_t tokens : rows) {
     double took = 0;
@@ -61,7 +62,7 @@ std::vector<double> ThresholdTuner::time_cases(const std::vector<uint32_t>& rows
   return seconds;
 }
 
-// Estimates the seconds of time_cases().
+// Estimates how many seconds time_cases() takes.
 double ThresholdTuner::about(const std::vector<uint32_t>& rows) const {
   double seconds = timer_.about_prompt(rows.back());
   for (uint32_t tokens : rows) seconds += kPrompts * timer_.about_prompt(tokens);

@@ -22,11 +22,11 @@
 
 namespace hearth {
 
-// Returns the thresholds that are compared with the plan's own: powers of two from 4 up to `most`,
-// and up to the rows of a prefill step.
+// Returns the thresholds to compare with the plan's own. They are powers of two from 4 on, at most
+// `most` and at most the rows of a prefill step.
 std::vector<uint32_t> threshold_candidates(const EnginePlan& plan, uint32_t most = kMaxThreshold);
-// Returns the rows of the timed steps whose plan changes when the threshold changes from `one` to
-// `other`, the largest last.
+// Returns numbers of rows to be timed, ascending: steps of so many rows use another plan with the
+// threshold `other` than with `one`.
 std::vector<uint32_t> rows_between(uint32_t one, uint32_t other);
 
 class ThresholdTuner {
@@ -34,9 +34,9 @@ class ThresholdTuner {
   // The engine must have been made with engine_options() of the cases, and `timer` with both.
   ThresholdTuner(Engine& engine, TuneCases cases, StepTimer& timer, TuneHooks hooks);
 
-  // Measures the candidates that have no trials under these plans in `tuned`, by at most `most`
-  // pairs each, and adds their trials and the best threshold. Returns false where it was stopped
-  // before that; `tuned` then has no threshold.
+  // Measures those candidates that have no trials under these plans in `tuned`, by at most `most`
+  // pairs each. Adds their trials and the best threshold to `tuned`. Returns false where it was
+  // stopped before that; `tuned` then has no threshold.
   bool tune(const EnginePlan& plan, uint32_t most, Tuned* tuned);
 
  private:

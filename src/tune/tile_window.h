@@ -1,8 +1,9 @@
-// TileWindow: tells which tiles a search need try. A search tries fewer once kWinners searches were
-// made for its kernel and its number of threads, at least kLike of them for its number of rows.
-// They may be of any products and models. It then tries only the tiles that won the last kWinners
-// of the searches with its number of rows, and the tile that it starts from. (Sandwich, section 6,
-// slides a window of 16 over the numbers of rows of one product, which are five or six here.)
+// TileWindow: tells which tiles a search must try. After enough earlier searches it need not try
+// all: kWinners of them for the same kernel and number of threads, and kLike of these for the same
+// number of rows. They may be searches for any products and models. The search then tries only the
+// tile from which it starts, and the tiles that won the last kWinners searches with its number of
+// rows. (Sandwich, section 6, slides a window of 16 over the numbers of rows of one product, but
+// here a product has only five or six.)
 #pragma once
 
 #include <deque>
@@ -26,7 +27,7 @@ class TileWindow {
 
  private:
   std::map<std::pair<PackKind, uint32_t>, size_t> searches_;  // how many, by kernel and threads
-  // The last kWinners tiles of each kernel, threads and rows.
+  // The tiles that won the last kWinners searches, by kernel, threads and rows.
   std::map<std::tuple<PackKind, uint32_t, uint32_t>, std::deque<ScheduleSpace::Tile>> winners_;
 };
 

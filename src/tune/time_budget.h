@@ -1,7 +1,7 @@
-// TimeBudget: limits the time of work that is done in trials of some seconds. It is asked before
-// every trial, and considers how long the trial takes. A trial that would end late by up to kOver
-// of the whole time is still begun, a longer one is not. So the total exceeds the time by kOver at
-// most, if callers know how long their trials take.
+// TimeBudget: limits the time of work that is done in trials of some seconds each. It is asked
+// before every trial, and told how long the trial is likely to take. The trial may begin if it
+// would end late by at most kOver of the whole time. So the work exceeds the time by kOver at most,
+// if callers know how long their trials take.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class TimeBudget {
   explicit TimeBudget(double seconds, Clock clock = steady_seconds)
       : clock_(std::move(clock)), end_(clock_() + seconds), late_(kOver * seconds) {}
 
-  // Returns a budget of this share of the time left, from now on.
+  // Returns a budget that begins now and has this share of the time left.
   TimeBudget part(double share) const {
     TimeBudget of = *this;
     of.end_ = end_ - (1 - share) * left();

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-// The finaliser of SplitMix64.
+// Mixes the bits of a number (the last step of SplitMix64).
 uint64_t mixed(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -29,7 +29,7 @@ TopoTree::TopoTree(const Machine& machine, const Placement& placement) {
   build(machine, pus);
 }
 
-// Builds the tree of `pus`; parts of the machine without any of them are left out.
+// Builds the tree of `pus`. Parts of the machine that have none of them are left out.
 void TopoTree::build(const Machine& machine, const std::vector<uint32_t>& pus) {
   root_.level = TopoLevel::kMachine;
   auto core_node = [&](const Core& core) {
@@ -107,7 +107,7 @@ void TopoTree::find_sites(const Node& node, uint32_t depth, std::vector<Site>* s
       sites->push_back({depth, node.shape, child.shape, static_cast<uint32_t>(count)});
     }
   }
-  // Like children have the same sites, so one child of each shape is enough.
+  // Like children have the same sites, so this looks into only one child of each shape.
   std::set<uint64_t> seen;
   for (const Node& child : node.children) {
     if (seen.insert(child.shape).second) find_sites(child, depth + 1, sites);
@@ -123,8 +123,8 @@ std::vector<TopoTree::Site> TopoTree::sites() const {
   return all;
 }
 
-// Replaces the like children, in every node of the site, by the nodes that `decide` makes of them.
-// The new nodes stand in the place of the first. Returns whether anything was replaced.
+// In every node of the site, replaces the like children by the nodes that `decide` makes of them.
+// The new nodes take the place of the first of them. Returns whether anything was replaced.
 bool TopoTree::transform(Node* node, uint32_t depth, const Site& site, Decide decide, uint32_t n,
                          uint32_t stride) {
   if (depth + 1 < site.depth) {
@@ -193,8 +193,8 @@ std::optional<TopoTree> TopoTree::remove(const Site& site, uint32_t n) const {
       n, 0);
 }
 
-// Returns the partitions of a node: the node is one group, or its children are cut. Like children
-// are cut in the same way, and unlike ones in every combination.
+// Returns the partitions of a node: the whole node as one group, and those that cut its children.
+// Like children are cut in the same way, and unlike ones in every combination of ways.
 std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t max_groups) {
   if (node.children.size() == 1) return cuts_of(node.children[0], max_groups);
   Partition whole(1);
@@ -228,7 +228,7 @@ std::vector<TopoTree::Partition> TopoTree::cuts_of(const Node& node, uint32_t ma
       if (c > 0 && std::find_if(node.children.begin(), node.children.begin() + c,
                                 [&](const Node& other) { return other.shape == shapes[shape]; }) !=
                        node.children.begin() + c) {
-        continue;  // counted at its first child
+        continue;  // it was counted with the first like child
       }
       more = ++ways[shape] < of_children[c].size();
       if (!more) ways[shape] = 0;

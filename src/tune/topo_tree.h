@@ -1,15 +1,15 @@
 // TopoTree: the PUs of a machine as leaves under the parts that they share (Sandwich, section 5):
-// machine, package, NUMA node, last-level cache, core, PU. Two transformations make new trees of a
-// tree. group() puts a new level between a node and its children. It is a guess at sharing that the
-// system does not report, such as cores that share a port of their cache. remove() takes PUs away:
-// they rest. A cut across a tree gives groups of PUs that work together.
+// machine, package, NUMA node, last-level cache, core, PU. Two transformations make new trees from
+// a tree. group() puts a new level between a node and its children. The level is a guess at sharing
+// that the system does not report, such as cores that share a port of their cache. remove() takes
+// away PUs, which then rest. A cut across a tree gives groups of PUs that work together.
 //
-// The paper's trees are symmetric. Here, like subtrees are transformed together. Unlike ones (fast
-// and slow cores, nodes of unequal size, a CPU set that leaves cores out) are transformed apart. A
+// The paper's trees are symmetric. Here, like subtrees are transformed together, and unlike ones
+// separately (fast and slow cores, nodes of different size, a CPU set that leaves cores out). A
 // Site names like children of like nodes.
 //
-// Trees are values. Two trees are equal if their nodes have the same sets of PUs, whatever the
-// order of the transformations that made them. Nothing here throws.
+// Trees are values. Two trees are equal if their nodes have the same sets of PUs, whatever
+// transformations made them in whatever order. Nothing here throws.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class TopoTree {
   // Makes the tree of the PUs of a placement's seats.
   TopoTree(const Machine& machine, const Placement& placement);
 
-  // Like children of like nodes: `count` of them under each of the nodes at `depth` - 1.
+  // Children that are alike, under nodes that are alike: each of the nodes at `depth` - 1 has
+  // `count` of them.
   struct Site {
     uint32_t depth;
     uint64_t parent, child;  // the shapes of both
@@ -39,33 +40,35 @@ class TopoTree {
   // Returns all sites with two like children or more, from the root down.
   std::vector<Site> sites() const;
 
-  // Puts every n children that stand `stride` apart into a group, in every node of the site. n must
-  // be at least 2 and less than `count`, and n x stride a divisor of `count`; else returns none.
+  // In every node of the site, makes groups of n children each; the children of a group stand
+  // `stride` apart. n must be at least 2 and less than `count`, and `count` must be a multiple of n
+  // x stride; else returns none.
   std::optional<TopoTree> group(const Site& site, uint32_t n, uint32_t stride) const;
-  // Removes the n last of the site's like children in every node. n must be at least 1 and less
-  // than `count`; else returns none.
+  // In every node of the site, removes the last n of the like children. n must be at least 1 and
+  // less than `count`; else returns none.
   std::optional<TopoTree> remove(const Site& site, uint32_t n) const;
 
-  // The PUs of each group. Groups are in the order of the tree, and PUs ascending.
+  // The PUs of each group in ascending order. The groups have the order of the tree.
   using Partition = std::vector<std::vector<uint32_t>>;
-  // Returns the partitions that cross-sections give, each once. Like nodes are cut at the same
-  // depth below them. No partition has more than `max_groups` groups; those with few groups come
-  // first.
+  // Returns the partitions that cross-sections of the tree give, each once. A cross-section cuts
+  // like nodes at the same depth below them. No partition has more than `max_groups` groups;
+  // partitions with few groups come first.
   std::vector<Partition> cuts(uint32_t max_groups) const;
 
   // Returns the PUs of all nodes, ascending.
   std::vector<uint32_t> pus() const;
-  // Returns a 64-bit hash: equal trees have the same one, and others almost certainly do not.
+  // Returns a 64-bit hash. Equal trees have the same hash; different trees almost certainly have
+  // different ones.
   uint64_t hash() const { return hash_; }
   bool operator==(const TopoTree& other) const { return hash_ == other.hash_; }
 
  private:
   struct Node {
     TopoLevel level = TopoLevel::kPu;
-    uint32_t kind = 0;           // of a core: Core::kind
+    uint32_t kind = 0;           // of a core, as in Core::kind
     uint32_t pu = 0;             // of a leaf: the operating system's number
     uint64_t shape = 0;          // a hash of the subtree's form without PU numbers
-    uint64_t set = 0;            // a hash of its PU numbers
+    uint64_t set = 0;            // a hash of the subtree's PU numbers
     std::vector<Node> children;  // a PU has none
   };
   using Decide = std::vector<Node> (*)(std::vector<Node> like, uint32_t n, uint32_t stride);
@@ -87,8 +90,8 @@ class TopoTree {
   uint64_t hash_ = 0;
 };
 
-// Returns every tree that groupings alone make of `tree`: itself first, then the others by the
-// number of groupings, at most `most` trees.
+// Returns all trees that groupings make of `tree`, without removals: `tree` itself first, then the
+// others by their number of groupings, at most `most` trees.
 std::vector<TopoTree> grouped_trees(const TopoTree& tree, size_t most);
 
 }  // namespace hearth

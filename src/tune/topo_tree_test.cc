@@ -16,9 +16,9 @@ TopoTree plain(uint32_t cores) {
   return TopoTree(Machine::from_synthetic("numa:1 core:" + std::to_string(cores) + " pu:1"));
 }
 
-// Returns how many trees groupings make of k like children, counted from below. The lowest new
-// level takes n children at a time, in one of as many strides as k / n has divisors. The k / n like
-// nodes that this makes are then grouped themselves.
+// Returns how many trees groupings make of k like children. It counts from the lowest new level up:
+// this level puts n children into each group, at one of as many strides as k / n has divisors. The
+// k / n groups are like nodes, which are then grouped in the same way.
 uint64_t count_trees(uint32_t k) {
   uint64_t all = 1;
   for (uint32_t n = 2; n < k; ++n) {
@@ -38,7 +38,8 @@ TEST(TopoTree, FortyEightCoresHave2874GroupedTrees) {
   EXPECT_EQ(grouped_trees(plain(48), 100).size(), 100u) << "no more than were asked for";
 }
 
-// Cores form one group, one group each, or groups of n at a stride. There are 36 such partitions.
+// The cores form one group, one group each, or groups of n cores at a stride. That makes 36
+// partitions.
 TEST(TopoTree, FortyEightCoresHave36PartitionsByOneGrouping) {
   const TopoTree tree = plain(48);
   std::set<Sets> found;
@@ -107,7 +108,8 @@ TEST(TopoTree, GroupsStandAStrideApart) {
 TEST(TopoTree, TheOrderOfTransformationsDoesNotMatter) {
   const TopoTree tree = plain(16);
   const TopoTree::Site cores = tree.sites().at(0);
-  // Two orders make different trees: groups of twos in fours, and twos within groups of fours.
+  // Pairs that are put into groups of four make the same tree as groups of four that are divided
+  // into pairs.
   const TopoTree twos = *tree.group(cores, 2, 1), fours = *tree.group(cores, 4, 1);
   EXPECT_NE(twos.hash(), fours.hash());
   const TopoTree above = *twos.group(twos.sites().at(0), 2, 1);
@@ -148,7 +150,7 @@ TEST(TopoTree, UnlikeNodesAreTransformedApart) {
   for (const TopoTree::Site& site : tree.sites()) {
     if (site.count != 6) continue;
     const TopoTree pairs = *tree.group(site, 2, 1);
-    // The third node is cut or stays whole independently of the other nodes.
+    // The third node may be cut or stay whole, whatever happens to the other nodes.
     Numbers groups;
     for (const TopoTree::Partition& cut : pairs.cuts(11)) {
       groups.push_back(static_cast<uint32_t>(cut.size()));

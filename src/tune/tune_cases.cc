@@ -35,7 +35,7 @@ EngineOptions TuneCases::engine_options() const {
   options.sequences = most + 1;  // one more, for a prompt
   options.outputs = std::max(options.outputs, most);
   options.prefill_rows = std::max(options.prefill_rows, most);
-  // Decode steps add positions after `depth`.
+  // Decode steps add their positions behind the first `depth`.
   options.context =
       std::max({depth + 8, *std::max_element(prompts.begin(), prompts.end()), max_threshold});
   return options;

@@ -1,6 +1,7 @@
-// TuneCases: the steps that a model is tuned for. Decode: a step of so many sequences, each `depth`
-// positions long. Prefill: prompts of these lengths. For an encoder (cases_for()) texts of so many
-// tokens take the place of both: short texts, which the decode plan computes, and longer ones.
+// TuneCases: the steps for which a model is tuned. In decode, a step has so many sequences, each of
+// them `depth` positions long. In prefill, prompts have these lengths. For an encoder
+// (cases_for()), texts of so many tokens replace both: short texts, which the decode plan computes,
+// and longer ones.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +23,19 @@ struct TuneCases {
   std::vector<uint32_t> prompts{64, 512};
   uint32_t max_threshold = kMaxThreshold;
 
-  // Returns the engine's options that the cases need, and prompts of `max_threshold` tokens.
+  // Returns the options of an engine that can run the cases, and prompts of `max_threshold` tokens.
   EngineOptions engine_options() const;
   PlanWorkload workload(const Plan& plan) const;
 };
 
-// Returns the cases fit for this model. An encoder has no sequences, and takes a text in one step.
+// Returns the cases, changed to suit this model. An encoder has no sequences, and takes a text in
+// one step.
 TuneCases cases_for(const ModelSpec& spec, TuneCases cases);
 
-// Returns cases for a trace: a CSV of "prompt,output" lines in tokens, with or without a head line.
-// Prompts are as long as the quartiles of the trace's. The depth of decode is the median prompt
-// plus half of the median output. Both are bounded, so that trials stay short. Throws (kUsage),
-// with the line, if the text is not such a CSV.
+// Returns the cases for a trace: a CSV of "prompt,output" lines in tokens, with or without a head
+// line. The prompts have the lengths of the quartiles of the trace's prompts. The depth of decode
+// is the median prompt plus half of the median output. All of these are limited, so that trials
+// stay short. Throws (kUsage), with the line, if the text is not such a CSV.
 TuneCases cases_of_trace(std::string_view csv);
 
 }  // namespace hearth

@@ -18,22 +18,22 @@
 namespace hearth {
 namespace {
 
-// The most pairs of trials that decide about one candidate, and the share of the time that they may
-// take where that leaves at least PairedTrials::kMinPairs.
+// The most pairs of trials for one candidate, and the share of the time that they may take.
+// PairedTrials::kMinPairs pairs are always allowed.
 constexpr uint32_t kMaxPairs = 20;
 constexpr double kPairsPart = 0.05;
-// The passes over the node's memory. Two are enough to rank plans, since these differ by more than
-// the rates of the passes do.
+// How many passes over each node's memory are measured. Two are enough to rank plans, since plans
+// differ by more than passes do.
 constexpr uint32_t kBandwidthPasses = 2;
-// The share of the time that measuring the loss of cores beside each other may take.
+// The share of the time for measuring what cores lose by working at the same time.
 constexpr double kContentionPart = 0.05;
-// The share of the time for plans, where kernels are tuned, too. Kernels get more than half.
+// The share of the time for plans, if kernels are tuned, too. So kernels get more than half.
 constexpr double kPlansPart = 0.4;
 // Decode's share of the time for plans, and prefill's share of the rest. The threshold has the time
 // that both leave.
 constexpr double kDecodePart = 0.4, kPrefillPart = 0.67;
 
-// The part of a result's `left` that kernels are.
+// The text in a result's `left` that stands for kernels.
 constexpr std::string_view kKernelsLeft = "kernels";
 
 void check_tunable(const EnginePlan& plan) {
@@ -63,7 +63,7 @@ TuneOutcome outcome_of(const PlanRanking& ranking) {
   return outcome;
 }
 
-// A whole tuning, from the loaded model to the stored results.
+// A whole tuning: from loading the model to storing the results.
 class Tuning {
  public:
   Tuning(const ModelSpec& spec, const Machine& machine, const TunedStore& store,
@@ -96,7 +96,8 @@ class Tuning {
     StepTimer timer(*engine, cases_);
     TuningResult result;
     tune_all(*engine, timer, &result);
-    // A part that ends early leaves time to those whose share was too short.
+    // If a part ends early, its time is left for parts whose share was too short. So they go on
+    // here.
     for (bool more = true; more && !result.left.empty() && !budget_.is_over();) {
       const Tuned before = tuned_;
       engine->set_plan(*engine_options.plan, {});
@@ -109,10 +110,10 @@ class Tuning {
   }
 
  private:
-  // Returns the table that plans are ranked by. It is measured once on this machine, for all
-  // models. It is measured again where the budget allows patterns that it left out before, or if
-  // that is asked for. An earlier result on cores beside each other stays where the budget is too
-  // short.
+  // Returns the table by which plans are ranked. It is measured once on this machine, for all
+  // models. It is measured again if the user asks for that, or if the time now allows patterns that
+  // were left out before. If the time does not even allow the patterns that are known, the earlier
+  // contention stays.
   BandwidthTable bandwidth(Isa isa) const {
     if (options_.table) return *options_.table;
     BandwidthOptions how;
@@ -120,7 +121,8 @@ class Tuning {
     how.contention_seconds = std::min(how.contention_seconds, kContentionPart * budget_.left());
     how.report = watch_.measured;
     TunedStore::FoundBandwidth found = store_.find_bandwidth(machine_, tuned_.machine);
-    // A table by an earlier release has no contention, and a short budget leaves patterns out.
+    // A table from an earlier release has no contention; a table from a short tuning may lack
+    // patterns.
     const bool known = found.table && found.table->contention;
     const bool enough =
         known && !is_worth_measuring(*found.table->contention, how.contention_seconds);
@@ -150,8 +152,8 @@ class Tuning {
     tuned_.steps.clear();
   }
 
-  // Drops earlier results that do not fit here: another author's file may have a plan for CPUs that
-  // are not there, and schedules that no kernel has.
+  // Drops earlier results that do not fit here. A file by somebody else may have a plan for CPUs
+  // that this machine lacks, and schedules that no kernel has.
   void drop_foreign(Isa isa, const EngineOptions& options) {
     try {
       tuned_plan(tuned_, machine_, options);
@@ -169,7 +171,7 @@ class Tuning {
     }
   }
 
-  // Measures what an earlier round had no time for. Returns the result of both rounds.
+  // Measures what an earlier round had no time for. Returns the results of both rounds.
   TuningResult tune_on(Engine& engine, StepTimer& timer, const TuningResult& earlier) {
     measured_.clear();
     kernels_known_ = std::ranges::count(earlier.left, kKernelsLeft) == 0;
@@ -187,7 +189,7 @@ class Tuning {
   }
 
   void tune_all(Engine& engine, StepTimer& timer, TuningResult* result) {
-    // This prompt's time gives a first estimate of all others (StepTimer::about_prompt()).
+    // The time of this prompt gives a first estimate for all others (StepTimer::about_prompt()).
     timer.prompt(*std::ranges::min_element(cases_.prompts));
     EnginePlan best = engine.plan();
     if (options_.plans) tune_plans(engine, timer, result, &best);
@@ -208,7 +210,7 @@ class Tuning {
     const TimeBudget budget = budget_.part(options_.kernels && !kernels_known_ ? kPlansPart : 1);
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
-    // The plan of an earlier tuning stays until all plans and the threshold are measured.
+    // The engine plan of an earlier tuning stays until all plans and the threshold are measured.
     if (whole && tuned_.engine_plan.empty()) keep_engine_plan(kept_text(*best), &tuned_);
     store_.save(tuned_);
     if (!whole || !tune_threshold(engine, timer, budget, result, best)) {
@@ -272,8 +274,8 @@ class Tuning {
     }
   }
 
-  // Compares plans with kernels of their own, since they were measured with default kernels only.
-  // If the time is too short for one phase, the other phase is still tuned in its own share.
+  // Compares plans with kernels of their own, since so far they were measured with default kernels.
+  // If the time is too short for one phase, the other phase is still tuned, in its own share.
   void tune_jointly(Engine& engine, StepTimer& timer, ScheduleTuner* kernels, TuningResult* result,
                     EnginePlan* best) {
     for (TuneOutcome& outcome : result->outcomes) {
@@ -294,7 +296,7 @@ class Tuning {
     }
   }
 
-  // Tunes the threshold. Returns false if it was stopped; the plans are of use without it.
+  // Tunes the threshold. Returns false if it was stopped; the plans can be used without it.
   bool tune_threshold(Engine& engine, StepTimer& timer, const TimeBudget& budget,
                       TuningResult* result, EnginePlan* best) {
     ThresholdTuner tuner(engine, cases_, timer, hooks(budget));
@@ -305,7 +307,7 @@ class Tuning {
     return true;
   }
 
-  // Returns the tile window of all results on this machine, for all models.
+  // Returns the tile window that all results on this machine make, for all models.
   TileWindow window(Isa isa) const {
     TileWindow window;
     add_winners(tuned_, kernels_for(isa), &window);
@@ -346,7 +348,7 @@ class Tuning {
   TimeBudget budget_;
   BandwidthTable table_;
   Tuned tuned_;
-  bool kernels_known_ = false;                        // by an earlier round
+  bool kernels_known_ = false;                        // whether an earlier round tuned all kernels
   std::map<Phase, std::vector<PlanTrial>> measured_;  // candidates with their measured costs
 };
 

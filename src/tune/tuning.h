@@ -1,14 +1,15 @@
-// A whole tuning of one model on this machine. The rates at which nodes and cores read are taken
-// from the store, or measured (cost/bandwidth.h). Then it ranks and tries the plans of both phases
-// (tune/plan_tuner.h), and the rows up to which a step uses the decode plan
+// A whole tuning of one model on this machine. First come the rates at which nodes and cores read,
+// which are taken from the store or measured (cost/bandwidth.h). Then it ranks and tries the plans
+// of both phases (tune/plan_tuner.h), and finds up to how many rows a step uses the decode plan
 // (tune/threshold_tuner.h). At last it tunes the schedules of products under the plans that won
 // (tune/schedule_tuner.h). The results are kept in the store, where every engine looks for them at
 // its start (engine/tuned_plan.h).
 //
-// Measurements are kept if a tuning is stopped or its time is over: the next call goes on there.
+// Measurements are kept if a tuning is stopped or its time is over. The next call goes on from
+// there.
 //
-// For an encoder, texts take the place of prompts and of decode (tune/tune_cases.h). A budget is
-// kept to within a tenth, if loading the model and one trial of each kind fit in it.
+// For an encoder, texts take the place of prompts and of decode (tune/tune_cases.h). The time is
+// kept to within a tenth, if loading the model and one trial of each kind fit into it.
 //
 // Errors: threads that share CPUs (kUsage); another process tunes (kBusy); those of the store, of
 // measuring and of the engine.
@@ -35,12 +36,12 @@ struct TuningOptions {
   TuneCases cases;
   bool plans = true, kernels = true;  // what is tuned
   double seconds = 600;               // the longest that it may take
-  uint32_t max_cores = 0;             // working at a time; 0: default_thread_count()
-  // The plans of a phase, the default among them, that are compared with kernels of their own,
-  // where both are tuned. 1: kernels are tuned only for the plan that is best with the default
-  // kernels.
+  uint32_t max_cores = 0;             // the most at work at a time; 0: default_thread_count()
+  // If both plans and kernels are tuned: how many plans of a phase, the default among them, are
+  // compared with kernels of their own. 1: kernels are tuned only for the plan that is best with
+  // default kernels.
   uint32_t candidates = 4;
-  std::optional<BandwidthTable> table;  // the table to rank plans by, in place of the store's
+  std::optional<BandwidthTable> table;  // ranks the plans, in place of the store's table
   bool fresh = false;                   // forget earlier measurements
 };
 
@@ -52,8 +53,8 @@ struct TuningWatch {
   std::function<void(uint32_t done, uint32_t total)> measured = [](uint32_t, uint32_t) {};
 };
 
-// The candidates that trials did not decide about. If there were trials: the CPU time that the host
-// and other processes took meanwhile, as shares of all.
+// How many candidates trials did not decide about. If there were trials: what shares of the CPU
+// time the host and other processes took during them.
 struct TuneDoubt {
   Undecided open;
   std::optional<CpuShares> cpus;
@@ -62,7 +63,7 @@ struct TuneDoubt {
 struct TuneOutcome {
   Plan start, chosen;
   TunedPhase result;
-  std::optional<TunedThreshold> threshold;  // of decode only, if it was measured
+  std::optional<TunedThreshold> threshold;  // of decode only; none: it was not measured
   TuneDoubt doubt;
   // Counts of the search among predicted costs.
   uint64_t trees = 0, plans = 0, evaluations = 0;
@@ -73,8 +74,8 @@ struct TuningResult {
   Tuned tuned;
   TuneDoubt kernels;  // if kernels were tuned
   std::string path;   // the file that keeps it
-  // The parts for which the time was too short, such as "plans of decode". Another call goes on
-  // with them.
+  // The parts for which the time was too short, such as "plans of decode". Another call of tuning
+  // goes on with them.
   std::vector<std::string> left;
 };
 
@@ -82,7 +83,8 @@ TuningResult tune_model(const OpenedModel& model, const Machine& machine, Isa is
                         const TunedStore& store, const TuningOptions& options,
                         const TuningWatch& watch = {}, const Listener& listener = {});
 
-// Tunes by the cost model alone, for any machine. Nothing is measured or kept. Prefill comes first.
+// Ranks plans by the cost model only, for any machine; measures and stores nothing. Returns
+// prefill's outcome first.
 std::vector<TuneOutcome> predict_tuning(const ModelSpec& spec, const Machine& machine,
                                         const BandwidthTable& table, const TuneCases& cases,
                                         uint32_t max_cores);

@@ -13,7 +13,7 @@ struct Member {
   uint32_t shard = 0;
 };
 
-// Returns the plan with the same groups in a team of these members.
+// Returns the same groups as a plan for a team that has these members.
 Plan among(const Plan& plan, const Placement& placement, const std::vector<Member>& team) {
   std::map<uint32_t, uint32_t> number;  // by PU
   Plan out = plan;

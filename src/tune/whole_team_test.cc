@@ -33,8 +33,8 @@ TEST(WholeTeam, HasAThreadOnEveryPu) {
   EXPECT_EQ(without_resting(whole).decode, plan.decode);
 }
 
-// The order of threads is the same for all plans, so that a stored plan fits the next tuning's
-// engine.
+// The order of the threads is the same for all plans. So a stored plan fits the engine of the next
+// tuning.
 TEST(WholeTeam, SeatsKeepOneOrderForAnyMembers) {
   const Machine machine = Machine::from_synthetic("numa:2 core:4 pu:2");
   const EnginePlan whole = with_all_pus(machine, plan_engine(machine, {}));

@@ -1,5 +1,5 @@
-// WorkShare: the share that is done of a sequence of works, given the likely length of each in any
-// unit.
+// WorkShare: tells what share of a sequence of works is done. It is given the likely length of each
+// work, in any unit.
 #pragma once
 
 #include <algorithm>
