@@ -18,7 +18,7 @@ struct Write {
   Access access;
 };
 
-// What is written to one buffer.
+// The writes to one buffer.
 struct Written {
   ByteRanges filled;          // written before the list
   std::vector<Write> writes;  // in ascending order of turn

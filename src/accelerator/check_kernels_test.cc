@@ -45,7 +45,7 @@ TEST(CheckKernels, FindsOneBitAndSaysWhere) {
   }
 }
 
-// Where the right result is a NaN, any NaN passes in floats and in scales. Elsewhere every bit
+// Any NaN passes in floats and in scales where the right result is a NaN. Elsewhere every bit
 // counts.
 TEST(CheckKernels, AcceptsAnyNan) {
   CallProblem problem;

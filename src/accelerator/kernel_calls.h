@@ -91,9 +91,9 @@ struct TableCall {
   FloatRows out = {};
 };
 
-// Where the places of experts [expert0, expert0 + experts) begin, as a GroupCall wrote it. A call
-// with PlacedRows works on its first rows, as many as these experts have places (ExpertGemmCall).
-// It leaves its other rows as they were.
+// The beginnings of the places of experts [expert0, expert0 + experts), as a GroupCall wrote them.
+// A call with PlacedRows works on its first rows, as many as these experts have places
+// (ExpertGemmCall). It leaves its other rows as they were.
 struct PlacedRows {
   Place first = {};  // or none: the call works on all rows
   uint32_t expert0 = 0, experts = 0;

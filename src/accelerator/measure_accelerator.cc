@@ -225,8 +225,8 @@ class Measurement {
   uint32_t commands_for(const List& list) {
     const double wanted = std::min(kListSeconds, share_ / kMinRepetitions);
     uint32_t commands = 1;
-    // Where a command is short, the first try mostly measures the submission. So a second try has
-    // more commands.
+    // The first try mostly measures the submission if a command is short. So a second try has more
+    // commands.
     for (int tries = 0; tries < 2; ++tries) {
       const double each = std::max(seconds_of(list(commands)), 1e-9) / commands;
       commands = static_cast<uint32_t>(std::clamp<double>(wanted / each, 1, kMaxCommands));

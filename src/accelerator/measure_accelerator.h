@@ -20,7 +20,7 @@
 namespace hearth {
 
 struct MeasureOptions {
-  // About how many seconds measuring takes on a slow accelerator. The smallest sizes are always
+  // The seconds that measuring takes on a slow accelerator, roughly. The smallest sizes are always
   // measured, so it may take longer.
   double seconds = 10;
   // The longest transfer in bytes; a power of two from 4096 on.

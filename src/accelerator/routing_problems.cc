@@ -32,7 +32,8 @@ std::vector<RoutingSize> routing_sizes(bool brief) {
   return sizes;
 }
 
-// With `tied`, the logits have few different values, so that many experts have equal scores.
+// Makes a problem of choosing experts. If `tied`, the logits have few different values, so that
+// many experts have equal scores.
 CallProblem route_problem(BufferId buffer, std::mt19937& random, const RoutingSize& size,
                           Gating gating, ProblemValues values, bool tied) {
   ProblemMemory memory(buffer, random, values);

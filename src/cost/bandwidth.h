@@ -37,7 +37,7 @@ struct BandwidthTable {
   // unit with 0 is not known. If other units are known, it is missing at this ISA level.
   double core_read = 0;
   std::array<double, kArithmeticUnits> core_ops{};
-  // What threads of the first node lose by working at the same time, if that was measured.
+  // The losses of the first node's threads when they work at the same time, if they were measured.
   std::optional<Contention> contention = {};
   uint64_t buffer_bytes = 0, wanted_bytes = 0;  // of the shortest buffer; 0: not measured
 

@@ -267,8 +267,8 @@ Contention measure_contention(const Machine& machine, uint32_t node, const Conte
     of.cluster_read = cluster_curve(patterns, found.cluster);
     of.node = node_curve(patterns, of.cluster_read);
     of.ops = probe.ops(pus_of(machine, row, every, way)) / (one * cores);
-    // With one thread a core, no thread can compute more than a thread that works while the others
-    // rest. Only the scatter of clock rates can make it look so.
+    // A thread that has its core for itself cannot compute more than a thread that works while the
+    // others rest. Only the scatter of clock rates can make it look so.
     if (way == 1) of.ops = std::min(1.0, of.ops);
   }
   return found;

@@ -146,8 +146,7 @@ TEST_F(Kunpeng, OneShardForAllNodesIsSlowerThanOneNodeAlone) {
   EXPECT_GT(cost(plan).remote_bytes(), 0.3 * cost(plan).local_bytes());
 }
 
-// With fewer groups, barriers and activations cross nodes; with more groups, there are more partial
-// sums.
+// Fewer groups have barriers and activations across nodes; more groups have more partial sums.
 TEST_F(Kunpeng, AGroupANodeIsTheBestPlan) {
   for (StepShape step : {StepShape{1, 256}, StepShape{512, 0}}) {
     double best = rate(plan_on(machine, {}), step);

@@ -18,7 +18,7 @@ constexpr double kQuantiles[] = {25.452, 6.205, 4.177, 3.495, 3.163, 2.969, 2.84
                                  2.385,  2.379, 2.373, 2.368, 2.364, 2.360};
 
 double quantile(uint32_t freedom) {
-  // For more degrees than the table has, the quantile falls towards 2.241. This formula is within
+  // The quantile falls towards 2.241 for more degrees than the table has. This formula is within
   // 0.1 % of it.
   return freedom <= std::size(kQuantiles) ? kQuantiles[freedom - 1] : 2.241 + 3.57 / freedom;
 }

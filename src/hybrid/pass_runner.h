@@ -19,8 +19,8 @@ struct PassText {
   // positions. Only positions in the window of the text's last position are written, so a page may
   // stand for several positions in turn.
   std::span<const uint32_t> window_pages = {};
-  // In a model with latents: how many of the text's first positions attend to expanded latents
-  // (graph/ops/latent.h).
+  // The number of the text's first positions that attend to expanded latents, in a model with
+  // latents (graph/ops/latent.h).
   uint32_t expanded = 0;
 };
 
@@ -56,7 +56,7 @@ class PassRunner {
   virtual PassRoom room() const = 0;
   // Returns when each text has been computed or let go. Throws Error where the pass cannot go on.
   virtual void run(std::span<const PassText> texts, PassWatch& watch) = 0;
-  // After a run that threw: whether nothing will read or write its pages when the runner is
+  // Tells after a run that threw whether nothing will read or write its pages once the runner is
   // destroyed. False: the pages of that run's texts must never be used again.
   virtual bool ended() const = 0;
   // kept_layers() is the number of layers whose weights always stay where passes run.

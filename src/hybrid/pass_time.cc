@@ -193,8 +193,8 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
       least = std::move(times);
     }
   } catch (const Error& error) {
-    // With more rows there is not enough memory, or the accelerator would count as lost. So `best`
-    // stays.
+    // There is not enough memory for more rows, or the accelerator would count as lost with them.
+    // So `best` stays.
     if (error.code() != ErrorCode::kResource && error.code() != ErrorCode::kUsage) throw;
   }
   return best;
@@ -211,8 +211,8 @@ PassTime::PassTime(const PassTarget& target, const MeasuredAccelerator& gpu, con
     }
     points_.emplace_back(plan.rows, clock.seconds(plan.rows));
   } catch (const Error& error) {
-    // With so many rows, the accelerator would count as lost. The table ends before them, since
-    // more rows take even longer.
+    // The accelerator would count as lost with so many rows. The table ends before them, since more
+    // rows take even longer.
     if (error.code() != ErrorCode::kResource) throw;
   }
   if (points_.empty()) return;

@@ -348,8 +348,8 @@ void PrefillPass::Run::compute(const Stage& stage, CommandList list) {
   if (!stage.last) return;
   free({layer}, value);
   if (of_.pages_imported()) return;
-  // Where the host itself copies pages, it does so after it submitted all stages of the layer. So
-  // the accelerator has work during these copies.
+  // The host itself copies these pages, but only after it submitted all stages of the layer. So the
+  // accelerator has work during these copies.
   wait_for(filled_);
   move_pages_by_host(layer, true);
 }
@@ -376,8 +376,8 @@ void PrefillPass::Run::let_go(uint64_t ended) {
 void PrefillPass::Run::load_ahead(std::optional<size_t> needed) {
   const std::vector<StreamedWeights::Load>& loads = of_.weights_.loads();
   for (; next_load_ < loads.size() && !taken_[loads[next_load_].berth]; ++next_load_) {
-    // Where the host itself copies the part, this thread would wait until the berth is free. So it
-    // does that only for a part that is needed now.
+    // This thread would wait until the berth is free if the host itself copied the part. So it does
+    // that only for a part that is needed now.
     if (!(needed && next_load_ <= *needed) && !of_.imported(loads[next_load_])) break;
     load(next_load_);
   }

@@ -98,7 +98,7 @@ inline constexpr uint32_t kUsualPassRows = 8192;
 StreamPlan plan_stream(const PassTarget& target, const AcceleratorFacts& facts,
                        const StreamPlanOptions& options);
 
-// Which calls a pass makes: products of these pack kinds, and the other contracts by their names
+// The calls that a pass makes: products of these pack kinds, and the other contracts by their names
 // (contract_name()).
 struct PassKernels {
   std::vector<PackKind> kinds;

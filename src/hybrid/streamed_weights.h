@@ -59,7 +59,7 @@ class StreamedWeights : public PassWeights {
   // places at `more` must outlive the pass.
   void lay_ring(std::span<const Place> more);
 
-  // Where the bytes of a part are: in the host's memory, and on the accelerator.
+  // The bytes of a part: where they are in the host's memory, and on the accelerator.
   struct Held {
     std::vector<LayerRun> runs;
     Place room;
@@ -92,7 +92,7 @@ class StreamedWeights : public PassWeights {
   std::vector<std::vector<ExpertBatch>> batches_;  // by layer
   std::vector<std::vector<Held>> parts_;           // by layer: its rest, then its batches
   std::vector<Load> loads_;
-  // By layer and part, as parts_: the index in loads_. Kept layers have none.
+  // [layer][part, as in parts_]: the index in loads_. Kept layers have none.
   std::vector<std::vector<size_t>> load_numbers_;
   std::vector<Buffer> buffers_;
   std::vector<Place> berths_;  // berths for rests, then those of the ring

@@ -47,7 +47,7 @@ struct StreamRule {
   uint32_t step() const;  // in positions; a multiple of a page
 };
 
-// What the engine knows of a streamer. One thread calls it.
+// The interface by which the engine uses a streamer, from one thread.
 class PromptStreamer {
  public:
   struct Prompt {

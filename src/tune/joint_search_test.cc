@@ -65,7 +65,7 @@ class JointSearchTest : public testing::Test {
   }
 };
 
-// With the default kernels no plan beats the first. With kernels of its own, another plan does.
+// No plan beats the first with the default kernels. Another plan does with kernels of its own.
 TEST_F(JointSearchTest, APlanWinsByKernelsOfItsOwn) {
   machine_ = {{1, {100, 96, 95}}, {2, {101, 99, 98}}, {3, {104, 92, 90}}, {4, {103, 100, 99}}};
   const std::optional<JointResult> found = search_jointly(candidates(4), work());

@@ -53,7 +53,7 @@ struct Merit {
       }
     }
     table.core_read = 1e9;
-    // At these rates, reading limits decode, not arithmetic.
+    // Reading limits decode at these rates, not arithmetic.
     table.core_ops = {20e9, 40e9, 40e9, 20e9};
   }
 

@@ -111,8 +111,8 @@ class Search {
     return best;
   }
 
-  // For each site, removes one of its like children in a new tree. If the new tree is better, tries
-  // further removals from it.
+  // Makes a new tree for each site, by removing one of its like children. If the new tree is
+  // better, tries further removals from it.
   void remove(const TopoTree& tree, double cost) {
     for (const TopoTree::Site& site : tree.sites()) {
       std::optional<TopoTree> fewer = tree.remove(site, 1);

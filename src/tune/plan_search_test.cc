@@ -149,7 +149,7 @@ TEST(PlanSearch, ASparedCoreCostsNoTree) {
     const PlanSpace space = whole_space(machine, model.spec(), placed);
     ASSERT_EQ(space.max_cores, cores - 1);
     std::set<uint32_t> groups;
-    // In this cost, neither groups that wait nor the number of threads count.
+    // This cost counts neither groups that wait nor the number of threads.
     const PlanSearchResult found = search_plans(machine, space, [&](const Plan& plan) {
       EXPECT_LT(plan.worker_count(), cores);
       groups.insert(plan.group_count());

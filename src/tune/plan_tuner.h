@@ -26,7 +26,7 @@
 
 namespace hearth {
 
-// What the search by predicted costs found for a phase. At most `max_cores` cores may work at a
+// The result of the search by predicted costs for a phase. At most `max_cores` cores may work at a
 // time. `plan` must have a thread on every allowed PU (tune/whole_team.h).
 struct PlanRanking {
   PlanSearchResult search;

@@ -39,7 +39,7 @@ struct ScheduleSpace {
   };
   // The values of each dimension; none is empty. All are ascending, except tiles and prefetches.
   std::vector<Tile> tiles;
-  // By tile: the index of the tile that the kernel uses in its place when it unpacks the weights
+  // [tile]: the index of the tile that the kernel uses in its place when it unpacks the weights
   // (TileRange::unpacked_panels). Empty: it always uses the same tile.
   std::vector<uint8_t> unpacked_tiles = {};
   std::vector<uint16_t> slices, unpack_rows;

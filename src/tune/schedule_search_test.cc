@@ -174,7 +174,7 @@ TEST(ScheduleSearch, TriesSchedulesThatDoTheSameOnce) {
   each.unpacked_tiles.clear();
   std::set<ScheduleSpace::Point> tried;
   auto cost = [&](const GemmSchedule& s) {
-    // With unpacked weights, all tiles take the same time.
+    // All tiles take the same time with unpacked weights.
     GemmSchedule does = s;
     if (s.unpack_rows == 1) does.tile_panels = 1;
     return smooth_cost(does);

@@ -100,7 +100,7 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
       if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
       const QuietCheck check;
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
-      // After many disturbed trials, the time of a disturbed one counts too: the host may never be
+      // The time of a disturbed trial counts too after many disturbed ones: the host may never be
       // quiet.
       const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > most;
       if (counts || hooks_.stop(about)) return took;

@@ -34,7 +34,8 @@ class StepCasesTest : public testing::Test {
     return sizes;
   }
 
-  // In these four cases, experts have 1 row; 1, 2 or 4 rows; 1 to 16 rows; and 4 to 64 rows.
+  // Experts have 1 row in the first of these four cases; 1, 2 or 4 in the second; 1 to 16 in the
+  // third; and 4 to 64 in the last.
   const std::vector<StepCase> all_{{Phase::kDecode, 1, 1},
                                    {Phase::kDecode, 16, 16},
                                    {Phase::kPrefill, 64, 64},

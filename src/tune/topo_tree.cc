@@ -123,7 +123,7 @@ std::vector<TopoTree::Site> TopoTree::sites() const {
   return all;
 }
 
-// In every node of the site, replaces the like children by the nodes that `decide` makes of them.
+// Replaces the like children, in every node of the site, by the nodes that `decide` makes of them.
 // The new nodes take the place of the first of them. Returns whether anything was replaced.
 bool TopoTree::transform(Node* node, uint32_t depth, const Site& site, Decide decide, uint32_t n,
                          uint32_t stride) {

@@ -40,11 +40,11 @@ class TopoTree {
   // Returns all sites with two like children or more, from the root down.
   std::vector<Site> sites() const;
 
-  // In every node of the site, makes groups of n children each; the children of a group stand
+  // Makes groups of n children each in every node of the site; the children of a group stand
   // `stride` apart. n must be at least 2 and less than `count`, and `count` must be a multiple of n
   // x stride; else returns none.
   std::optional<TopoTree> group(const Site& site, uint32_t n, uint32_t stride) const;
-  // In every node of the site, removes the last n of the like children. n must be at least 1 and
+  // Removes the last n of the like children in every node of the site. n must be at least 1 and
   // less than `count`; else returns none.
   std::optional<TopoTree> remove(const Site& site, uint32_t n) const;
 

@@ -59,8 +59,8 @@ uint code_of(uint bits, float scale) {
   return uint(clamp(steps, -127, 127)) & 0xffu;
 }
 
-// Where two elements are stored: a half of a page, the length of a key or a value, the slot, and
-// the index of the first element.
+// The target of two elements: a half of a page, the length of a key or a value, the slot, and the
+// index of the first element.
 struct Target {
   Words words;
   bool across;  // true: positions of an element are neighbours; false: elements of a position

@@ -123,7 +123,7 @@ LatentAttendPush push_of(const LatentAttendCall& call, const AddressOf& address)
           .zero = 0};
 }
 
-// What dispatches of attention are made from, whatever memory has the keys and values.
+// The numbers from which dispatches of attention are made, whatever memory has the keys and values.
 struct AttendWork {
   uint32_t rows = 0, heads = 0, group = 1;
   uint32_t positions = 0;  // the most positions that a row sees

@@ -51,7 +51,7 @@ GemmTile gemm_tile(uint32_t m) {
   return {rows, m <= rows};
 }
 
-// What the dispatches of a product are made from.
+// The numbers and addresses from which the dispatches of a product are made.
 struct GemmProduct {
   const GemmCall& call;
   ShaderPack pack;

@@ -93,8 +93,7 @@ void choose_queues(PhysicalDevice* device) {
     constexpr VkQueueFlags kVideo = 0x20 | 0x40;  // families for video also copy
     const VkQueueFlags flags = families[f].queueFlags;
     if ((flags & VK_QUEUE_COMPUTE_BIT) != 0) {
-      // Of several families that compute, this takes the one that also draws: all drivers are
-      // tested with it.
+      // This prefers a family that also draws, since all drivers are tested with it.
       if (computes == UINT32_MAX || (flags & VK_QUEUE_GRAPHICS_BIT) != 0) computes = f;
     } else if ((flags & VK_QUEUE_TRANSFER_BIT) != 0 && (flags & (kWork | kVideo)) == 0) {
       if (copies == UINT32_MAX) copies = f;
