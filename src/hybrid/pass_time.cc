@@ -120,7 +120,7 @@ StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator
     // The shorter ring may leave memory for more kept layers.
     shorter.kept = options.kept;
     StreamPlan chosen = plan_stream(target, gpu.facts, shorter);
-    chosen.no_piece = longest.no_piece;  // plans with given rows do not find it
+    chosen.no_piece = longest.no_piece;  // a plan with given rows has none
     return chosen;
   }
   return longest;

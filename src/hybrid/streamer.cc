@@ -151,7 +151,7 @@ void Streamer::learn(double predicted, double seconds) {
 // times that earlier passes have taken.
 double Streamer::seconds_behind_all(uint32_t tokens, uint32_t before) const {
   Passes passes(*this);
-  uint32_t under_way = pass_tokens_;  // how many of the first prompts' tokens
+  uint32_t under_way = pass_tokens_;  // tokens in the pass, which are the first prompts'
   for (const Waiting& waiting : prompts_) {
     const uint32_t left = static_cast<uint32_t>(waiting.prompt.tokens.size()) - waiting.done;
     const uint32_t taken = std::min(left, under_way);
