@@ -2,44 +2,44 @@
 // measurements of the machine and counts of the model. It serves to choose between plans and to say
 // what a rate should be. docs/topo.md has the formulas with an example.
 //
-// Notation: i, j nodes; g groups, P of them; n_i threads at work on node i (a resting thread reads
-// and computes nothing), N_i those that measured it; B_ij the bandwidth with which all of node i
-// reads the memory of j (BandwidthTable).
+// Notation: i and j are nodes; g is one of P groups. n_i threads are at work on node i (a resting
+// thread reads and computes nothing), and N_i threads measured it. B_ij is the bandwidth with which
+// all of node i reads the memory of j (BandwidthTable).
 //
-// Bytes. They are those of the matrices as they lie packed (PackSpec), cut as the engine cuts them,
-// and of the keys and values that attention sees. A group's part of a shard is read by its threads
-// that stand on the shard, in proportion to how fast each can; where none stands there, by all. It
-// lies on the shard's node (placed). Unplaced pages lie evenly on all nodes, as an operating system
-// leaves them by default. In a reduce every group reads every group's partial sums of all rows.
-// Where rows are dealt (graph/ops/reduce.h), it reads those of its own rows, and writes their norm
-// into the other groups' copies. Activations of a group lie on its first node: its threads
-// elsewhere read and write them from afar. A byte written counts as a byte read. Traffic that stays
-// in the own node's caches is not counted.
+// Bytes. Counted are the bytes of the packed matrices (PackSpec), cut as the engine cuts them, and
+// those of the keys and values that attention sees. A group reads its part of a shard by those of
+// its threads that stand on the shard, each as much as it is fast. If none of them stands there,
+// all of its threads read it. The part lies on the shard's node (placed). Unplaced pages lie evenly
+// on all nodes, as an operating system leaves them by default. In a reduce, every group reads the
+// partial sums of all groups for all rows. If rows are dealt (graph/ops/reduce.h), a group reads
+// the sums of its own rows, and writes the norms of these rows into the other groups' copies. The
+// activations of a group lie on its first node; its threads on other nodes read and write them from
+// there. A byte written counts as a byte read. Traffic within a node's caches is not counted.
 //
-// Reading. n threads of a node get b_ij(n) = B_ij f(n) / f(N_i), f(n) = 1 - (1 - u)^n, where u is
-// one thread's part of its node's bandwidth. That models a memory which each of n independent
-// readers keeps busy for a part u of the time. If the loss of cores beside each other was measured
-// (cost/contention.h), it takes the place of f(n) / f(N_i) for the working cores and hyper-threads,
-// and may fall as more work; B_ij below is then the rate of as many as read most. One node reaches
-// all others through one port, so the reads of its threads from other nodes queue up. So do all
-// nodes' reads from one memory, which gives no more than its own node could take. With V_ij the
-// bytes that node i reads from j in an op, reading takes group g
+// Reading. n threads of node i read from node j at b_ij(n) = B_ij f(n) / f(N_i), with f(n) = 1 - (1
+// - u)^n, where u is one thread's part of its node's bandwidth. So each of n independent readers
+// keeps the memory busy for a part u of the time. If contention was measured (cost/contention.h),
+// its rate for the working cores and hyper-threads takes the place of f(n) / f(N_i). That rate may
+// fall when more of them work; B_ij below is then the rate of as many threads as read most. A node
+// reaches all other nodes through one port, so the reads of its threads from other nodes queue up.
+// The reads of all nodes from one memory queue up too: it gives no more than its own node could
+// take. V_ij is how many bytes node i reads from j in an op. Then group g reads for
 //   T_read(g) = max over i, j that it reads of max( sum_j V_ij / b_ij(n_i),
 //                   sum_(i != j) V_ij / B_ij, sum_i V_ij / max_i B_ij ) / read_share
-// Where whole experts are spread over shards, the busiest shard has more of a step's choices than
-// the mean: its op takes as much longer (OpLoad::stretch).
+// If whole experts are dealt to shards, the busiest shard has more of a step's choices than the
+// mean. Its op takes longer by that factor (OpLoad::stretch).
 //
 // Computing. The time is the operations of each unit over the rate of the group's cores together:
 //   T_ops(g) = sum over units of ops / (arithmetic_share * cores of g * rate of a core)
-// A core of a slower kind counts slow_core. A core with two threads counts its measured rate, or
-// else as much as with one thread. Groups share a core that both have threads on. An op takes T =
-// max(T_read, T_ops); a reduce at least the time of its longest thread, since rows are dealt out
-// whole.
+// A core of a slower kind counts slow_core. A core with two threads counts its measured rate for
+// two, or if that is not known, as much as with one. If two groups have threads on a core, they
+// share it. An op takes T = max(T_read, T_ops). A reduce takes at least the time of its longest
+// thread, since each row is dealt to one thread.
 //
-// Waiting. A barrier of n threads takes ceil(log2 n) messages, a meeting of groups two. Threads of
-// an op take times that scatter by `jitter` of T, so P groups that wait for each other wait e(P)
-// standard deviations, e(P) the mean of the greatest of P normal variables. Groups that run by
-// themselves wait once a segment, the ops between two meetings (ArcLight's Sync B):
+// Waiting. A barrier of n threads takes ceil(log2 n) messages, and a meeting of groups two. The
+// times of an op's threads scatter by `jitter` of T. So P groups that wait for each other wait e(P)
+// standard deviations; e(P) is the mean of the greatest of P normal variables. Groups out of
+// lockstep wait once a segment, which is the ops between two meetings (ArcLight's Sync B):
 //   max over g of sum of (T(g) + barrier(g)) + meeting + e(P) jitter sqrt(sum T^2)
 // Groups in lockstep meet in a barrier of all after every op (its Sync A):
 //   sum over ops of (max over g of T(g) + barrier(all) + e(P) jitter T)

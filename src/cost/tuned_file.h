@@ -29,24 +29,25 @@
 //
 //   phase            the chosen plan's cost, whether it was measured or predicted, and the trials
 //   trial            the measurement of one candidate, by the hash of its plan
-//   threshold        the number of rows up to which a step is decode's, and its cost; missing while
-//                    not all candidates are measured
-//   threshold_trial  the hash of both plans, and the highest cost of a case (dearest)
-//   joint            the hash of all plans that got kernels of their own, that of the one that won,
-//                    and its cost as a part of the first one's
+//   threshold        up to how many rows a step uses the decode plan, and the cost; missing until
+//                    all candidates are measured
+//   threshold_trial  the hash of both phases' plans, the cost, and the highest cost of a case
+//                    (dearest)
+//   joint            the hash of all plans that were compared with kernels of their own, the hash
+//                    of the plan that won, and its cost as a part of the first plan's
 //   product          the schedule (kernels/gemm/schedule_text.h) of one product in steps of so many
 //                    rows, and its cost; the schedule is all zeros where the default stays
-//   other            the same for a product that no step has under the plan kept, but steps under
-//                    plans that were compared with it
+//   other            the same for a product that no step has under the plan that is kept, but that
+//                    steps have under plans that were compared with it
 //   attend           the cost of decode's steps with an attention schedule (AttendSchedule), then
 //                    its places and tasks; attend_tried lines have the schedules that were tried
 //   step             the cost of whole steps with all of these: decode of so many sequences, or a
 //                    prompt of so many tokens
 //
-// Sections may be missing, come once, and end with `end`. Each is read by its own entry of a table
-// in tuned_file.cc, so that others can be added.
+// A section may be missing; if not, it comes once and ends with `end`. A table in tuned_file.cc has
+// an entry for each section that reads it, so that more sections can be added.
 //
-// The file is hostile input. Errors (kFile): a text that is no such file, of another version, or
+// The file is untrusted input. Errors (kFile): a text that is no such file, of another version, or
 // longer than 1 MiB; an unknown line, with its number.
 #pragma once
 
