@@ -65,8 +65,11 @@ TEST(ComparisonTest, FiguresOfOneReportOnlyAreNull) {
 }
 
 TEST(ComparisonTest, MarksOfLaterReportsOnlyGetTheirNames) {
-  FigureSet set{.chart = "time", .name = "s", .figures = {{"", 1, 2}}};
-  ReportFile a{.name = "a", .schema = "s"}, b{.name = "b", .schema = "s"};
+  FigureSet set;
+  set.figures = {{"decode", 1, 2}};
+  ReportFile a, b;
+  a.name = "a";
+  b.name = "b";
   set.marks = {{1, "least"}, {2, "objective"}};
   a.add(set);
   set.marks = {{1, "least"}, {2, "objective"}, {3, "objective"}};
