@@ -31,8 +31,8 @@ class ReadRates {
   double one_reads(uint32_t i, uint32_t j) const;
   // Returns the nodes whose memory can be read from some node.
   const std::vector<uint32_t>& memories() const { return memories_; }
-  // Whether the table's contention is used for node i. That needs as many cores as the measured
-  // node has.
+  // Returns whether node i's rates come from the table's contention, which was measured on one
+  // node. They do if node i has as many usable cores as that node; if not, a formula gives them.
   bool is_measured(uint32_t i) const { return measured_[i]; }
 
  private:

@@ -118,8 +118,9 @@ bool Scheduler::shape_text(const Generation& generation, const Room& room, Pick*
   return !samples || room.logit_rows > 0;
 }
 
-// Sets the wanted results of at most pick->tokens tokens, and limits their number to the rows that
-// are left. Returns false if no row is left.
+// Sets which results the pick wants and how many. May lower pick->tokens: before the first token
+// that wants a result, to the tokens up to it; where each token wants one, to the rows of logits or
+// hidden states that the step still has. Returns false if it needs such a row and none is left.
 bool Scheduler::shape(const Generation& generation, const Room& room, Pick* pick) const {
   const Request& request = generation.request();
   if (!request.wants_rows()) return shape_text(generation, room, pick);

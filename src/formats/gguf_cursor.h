@@ -1,4 +1,4 @@
-// A position in a file's bytes that cannot leave them: gguf_part.cc reads only through it.
+// A position in a file's bytes that never moves outside them; gguf_part.cc reads only through it.
 #pragma once
 
 #include <cstdint>

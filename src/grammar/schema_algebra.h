@@ -27,8 +27,8 @@ class SchemaAlgebra {
   // Returns the complement. Throws CannotNegate where there is no exact form.
   ValueCases negation(const ValueCases& cases, const boost::json::value* asked_by);
 
-  // Returns the goal that a property's value must satisfy; kNoGoal where there may be no such
-  // property.
+  // Returns the goal that a property's value must satisfy; kNoGoal where the object must not
+  // have this property.
   GoalId goal_of(const ObjectCase& object, std::string_view name) const;
   GoalId goal_in(std::span<const NameClass> classes, std::string_view name) const;
   // Returns the names of a class that are none of the object's named properties.

@@ -86,7 +86,8 @@ struct StepView {
   std::span<const uint8_t> second = {};
 
   uint32_t later_rows = 0;
-  // The index among the outputs of the first row of logits, in a run that computes only the head.
+  // In a run that computes only the head: the index in `outputs` of the first row whose logits it
+  // computes.
   uint32_t first_logit = 0;
   const StateView* states = nullptr;  // of a model that keeps some
 

@@ -433,7 +433,7 @@ TEST(HfConfig, ValuesThatCannotBeAreNamed) {
       {R"(, "rope_scaling": {"type": "linear", "factor": -1})", "rope_scaling.factor = -1"},
       {R"(, "rope_scaling": {"type": "linear"})", "rope_scaling.factor = missing"},
       {R"(, "rope_scaling": {"type": "default", "rope_theta": 5e5})",
-       "10000, as in the key beside it"},
+       "10000, as rope_theta outside this object says"},
       {R"(, "rope_scaling": {"type": "llama3", "low_freq_factor": 4.0})", "high_freq_factor"},
       {R"(, "tie_word_embeddings": 1)",
        "tie_word_embeddings = 1, but the value must be true or false"},

@@ -188,8 +188,8 @@ TEST(Dequantize, NVFP4) {
 TEST(Dequantize, TQ1_0) {
   TestBlock b(DType::kTQ1_0);
   b.f16(52, 0.5f).fill(0, 52, 0x80);  // 128 / 256 is 0.1111... in base 3: all values are 0
-  // A byte of 0.20212 in base 3, which is 185 / 243, is ceil(185 * 256 / 243) = 195. A byte of
-  // 0.0220, which is 24 / 81, is 76.
+  // The digits 0.20212 in base 3 are 185 / 243; the byte that stores them is
+  // ceil(185 * 256 / 243) = 195. The digits 0.0220 are 24 / 81, stored as 76.
   b.set(3, {195}).set(32 + 15, {195}).set(48 + 2, {76});
   const auto& v = b.values();
   const float digits[] = {0.5f, -0.5f, 0.5f, 0.0f, 0.5f};

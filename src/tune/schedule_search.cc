@@ -182,7 +182,8 @@ ScheduleSpace schedule_space(const GemmMenu& menu, const ProductUse& use, uint32
                         menu.slice, blocks);
   space.unpack_rows = {menu.unpack_rows.least};
   if (menu.unpack_rows.most > 0) {
-    // Only two choices differ: that the call unpacks with this number of rows, or that it does not.
+    // unpack_rows is the least number of rows for which weights are unpacked. The number of rows is
+    // fixed here, so two values suffice: 1 (unpack) and kNeverUnpack (do not).
     space.unpack_rows =
         sliced ? std::vector<uint16_t>{1, kNeverUnpack} : std::vector<uint16_t>{kNeverUnpack};
     if (sliced) space.unpacked_tiles = unpacked_tiles_of(menu, space.tiles, rows);

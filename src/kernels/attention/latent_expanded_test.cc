@@ -170,8 +170,9 @@ class Pages {
 
 class ExpandedSizes : public testing::TestWithParam<Lengths> {};
 
-// Compares with sums in double over the elements of f32 pages. A chain of n fma rounds n times, by
-// 2^-24 of a partial sum each, which is at most the sum of absolute products.
+// Compares with sums in double over the elements of f32 pages. A chain of n fma rounds n times.
+// Each error is at most 2^-24 of the partial sum, and a partial sum is at most the sum of the
+// absolute products.
 TEST_P(ExpandedSizes, AreProductsOfLatents) {
   const Lengths n = GetParam();
   Matrices matrices(n);
