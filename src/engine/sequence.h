@@ -73,7 +73,7 @@ class Sequence {
   uint32_t streamed() const { return forms_.streamed; }
   // Returns whether its next position must be streamed, since the cores would give it other bits.
   bool must_stream() const { return length() < forms_.streamed; }
-  // From the current length on, lets the cores compute all positions, including those that should
+  // Lets the cores compute all positions from the current length on, including those that should
   // have been streamed. These then have the bits that the cores give, not those of the accelerator.
   void leave_to_cores();
   PageForm form_of(size_t page) const;

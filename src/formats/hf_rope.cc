@@ -128,7 +128,8 @@ double read_base(const HfReading& reading, const std::optional<ConfigReader>& se
   const std::optional<double> outer = reading.config.real("rope_theta");
   const std::optional<double> inner = settings ? settings->real("rope_theta") : std::nullopt;
   if (outer && inner && *outer != *inner) {
-    settings->refuse("rope_theta", fmt::format("{}, as rope_theta outside this object says", *outer));
+    settings->refuse("rope_theta",
+                     fmt::format("{}, as rope_theta outside this object says", *outer));
   }
   return outer.value_or(inner.value_or(reading.model.family->rope.base));
 }

@@ -86,8 +86,8 @@ struct StepView {
   std::span<const uint8_t> second = {};
 
   uint32_t later_rows = 0;
-  // In a run that computes only the head: the index in `outputs` of the first row whose logits it
-  // computes.
+  // The index in `outputs` of the first row whose logits are computed, in a run that computes only
+  // the head.
   uint32_t first_logit = 0;
   const StateView* states = nullptr;  // of a model that keeps some
 

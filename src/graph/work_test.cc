@@ -348,7 +348,7 @@ TEST(Work, AttentionCountsVisiblePairs) {
                            0, 1e-5f,  nullptr, nullptr};
       Asked asked = ask_attention(plan, {{&q}, {&k}, {&v}}, o, shape, KvType::kQ8_0);
       for (const std::vector<StepItem>& items : steps) {
-        // In q8_0 an element takes a byte, and each block of 32 elements has an f16 scale. A key of
+        // An element of q8_0 takes a byte, and each block of 32 elements has an f16 scale. A key of
         // 16 elements has one block, a value of 48 has two.
         EXPECT_EQ(asked.work(items, 0, "attention"),
                   attended(items, kHeads, shape, kKey + 2 + kValue + 4, ArithmeticUnit::kInt16Dot))
