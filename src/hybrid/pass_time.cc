@@ -97,15 +97,21 @@ namespace {
 // A plan counts as no slower than another if it takes at most so many times as long.
 constexpr double kLonger = 1.01;
 
+// Returns kFewRows, twice that and so on below `last`, then `last`.
+std::vector<uint32_t> doubled_up_to(uint32_t last) {
+  std::vector<uint32_t> numbers;
+  for (uint32_t number = kFewRows; number < last; number *= 2) numbers.push_back(number);
+  numbers.push_back(last);
+  return numbers;
+}
+
 // Returns the plan of plan_stream(), but with the shortest ring that makes it nearly as fast as
 // with the longest.
 StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator& gpu,
                              const StreamPlanOptions& options, const TimedOptions& timed) {
   const StreamPlan longest = plan_stream(target, gpu.facts, options);
   if (longest.experts == 0 || options.experts) return longest;
-  std::vector<uint32_t> rows;
-  for (uint32_t some = kFewRows; some < longest.rows; some *= 2) rows.push_back(some);
-  rows.push_back(longest.rows);
+  const std::vector<uint32_t> rows = doubled_up_to(longest.rows);
   const std::vector<double> least = seconds_of(target, gpu, longest, timed, rows);
   StreamPlanOptions shorter = options;
   shorter.rows = longest.rows;
@@ -128,27 +134,33 @@ StreamPlan plan_ring_by_time(const PassTarget& target, const MeasuredAccelerator
 
 // How long prompts take when passes of one plan compute them.
 struct PromptTimes {
-  std::vector<double> seconds;    // by prompt
-  double longest_layer = 0;       // the longest time of a layer, as a mean over a pass
-  bool waits_for_copies = false;  // in the last pass of the longest prompt
+  std::vector<double> seconds;  // by prompt
+  double longest_layer = 0;     // the longest time of a layer, as a mean over a pass
 };
 
 PromptTimes prompt_times(const PassTarget& target, const MeasuredAccelerator& gpu,
                          const StreamPlan& plan, const TimedOptions& options,
                          std::span<const uint32_t> lengths) {
-  constexpr double kComputing = 0.97;
   const auto layers = static_cast<double>(target.model->spec().layers.size());
   PassClock clock(target, gpu, plan, options);
   PromptTimes times{std::vector<double>(lengths.size(), 0)};
   for (size_t i = 0; i < lengths.size(); ++i) {
     for (uint32_t done = 0; done < lengths[i]; done += plan.rows) {
-      const PassFigures pass = clock.figures(std::min(plan.rows, lengths[i] - done), done);
-      times.seconds[i] += pass.seconds;
-      times.longest_layer = std::max(times.longest_layer, pass.seconds / layers);
-      times.waits_for_copies = pass.computing_seconds < kComputing * pass.seconds;
+      const double pass = clock.seconds(std::min(plan.rows, lengths[i] - done), done);
+      times.seconds[i] += pass;
+      times.longest_layer = std::max(times.longest_layer, pass / layers);
     }
   }
   return times;
+}
+
+// Whether the last pass over a prompt of that length waits for copies.
+bool waits_for_copies(const PassTarget& target, const MeasuredAccelerator& gpu,
+                      const StreamPlan& plan, const TimedOptions& options, uint32_t length) {
+  constexpr double kComputing = 0.97;
+  const uint32_t rows = (length - 1) % plan.rows + 1;
+  const PassFigures pass = PassClock(target, gpu, plan, options).figures(rows, length - rows);
+  return pass.computing_seconds < kComputing * pass.seconds;
 }
 
 // Whether some prompt takes 3 % less time with `one` than with `other`, and none takes over 1 %
@@ -166,12 +178,8 @@ bool sooner(const PromptTimes& one, const PromptTimes& other) {
 // Returns the lengths of prompts by which plans are compared. The longest fills a whole context.
 std::vector<uint32_t> prompt_lengths(const PassTarget& target) {
   const uint64_t room = uint64_t{target.kv->page_count()} * kPagePositions;
-  const auto longest =
-      static_cast<uint32_t>(std::min<uint64_t>({target.context, room, kMaxPassRows}));
-  std::vector<uint32_t> lengths;
-  for (uint32_t length = kFewRows; length < longest; length *= 2) lengths.push_back(length);
-  lengths.push_back(longest);
-  return lengths;
+  return doubled_up_to(
+      static_cast<uint32_t>(std::min<uint64_t>({target.context, room, kMaxPassRows})));
 }
 
 }  // namespace
@@ -182,13 +190,15 @@ StreamPlan plan_stream_by_time(const PassTarget& target, const MeasuredAccelerat
   const std::vector<uint32_t> lengths = prompt_lengths(target);
   if (options.rows != 0 || best.berths == 0 || best.rows < kUsualPassRows) return best;
   try {
-    PromptTimes least = prompt_times(target, gpu, best, timed, lengths);
+    std::optional<PromptTimes> least;  // of `best`
     StreamPlanOptions more = options;
-    while (least.waits_for_copies && best.rows < lengths.back()) {
+    while (best.rows < lengths.back() &&
+           waits_for_copies(target, gpu, best, timed, lengths.back())) {
+      if (!least) least = prompt_times(target, gpu, best, timed, lengths);
       more.rows = std::min(2 * best.rows, lengths.back());
       const StreamPlan plan = plan_ring_by_time(target, gpu, more, timed);
       PromptTimes times = prompt_times(target, gpu, plan, timed, lengths);
-      if (times.longest_layer > kMaxLayerSeconds / 4 || !sooner(times, least)) break;
+      if (times.longest_layer > kMaxLayerSeconds / 4 || !sooner(times, *least)) break;
       best = plan;
       least = std::move(times);
     }

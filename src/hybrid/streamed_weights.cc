@@ -86,38 +86,31 @@ void StreamedWeights::make_berths(Accelerator& accelerator) {
                           [](const std::vector<ExpertBatch>& of) { return !of.empty(); });
   HEARTH_CHECK(room_.berths > 0, "layers that are not kept need a berth");
   HEARTH_CHECK(!experts || room_.ring > 0, "experts that are not kept need a ring");
-  std::vector<uint64_t> bytes(room_.berths + (experts ? room_.ring : 0), 1);
+  if (!experts) room_.ring = 0;
   load_numbers_.resize(layers);
+  // The plan counts one size for all berths of a kind: that of the largest part.
+  uint64_t rest_bytes = 1, batch_bytes = 1;
   const auto add = [&](const LayerPart& part, uint32_t berth) {
-    bytes[berth] = std::max(bytes[berth], held(part).bytes());
+    uint64_t& bytes = part.batch ? batch_bytes : rest_bytes;
+    bytes = std::max(bytes, held(part).bytes());
     load_numbers_[part.layer].push_back(loads_.size());
     loads_.push_back({part, berth});
   };
   const uint32_t ahead = room_.berths > 2 ? 1 : 0;
-  uint32_t rest = room_.kept, in_ring = 0;
+  uint32_t rest = room_.kept;
   for (uint32_t layer = room_.kept; layer < layers; ++layer) {
     for (; rest <= std::min(layer + ahead, layers - 1); ++rest) {
       add({rest}, (rest - room_.kept) % room_.berths);
     }
     const auto count = static_cast<uint32_t>(layer + 1 < layers ? batches_[layer].size() : 0);
-    for (uint32_t batch = 0; batch < count; ++batch, ++in_ring) {
-      add({layer, batch}, room_.berths + in_ring % room_.ring);
-    }
+    // lay_ring() gives batches their berths.
+    for (uint32_t batch = 0; batch < count; ++batch) add({layer, batch}, 0);
   }
-  // The plan counts one size for all berths of a kind, so each gets the size of the largest.
-  for (const std::span<uint64_t> kind :
-       {std::span(bytes).first(room_.berths), std::span(bytes).subspan(room_.berths)}) {
-    if (!kind.empty()) std::ranges::fill(kind, std::ranges::max(kind));
-  }
-  if (bytes.size() > room_.berths) ring_berth_bytes_ = bytes.back();
+  if (experts) ring_berth_bytes_ = batch_bytes;
+  std::vector<uint64_t> bytes(room_.berths, rest_bytes);
+  bytes.insert(bytes.end(), room_.ring, batch_bytes);
   berths_ = allocate_together(accelerator, bytes, &buffers_);
-  place_parts();
-}
-
-void StreamedWeights::place_parts() {
-  for (const Load& load : loads_) {
-    parts_[load.part.layer][index_of(load.part)].room = berths_[load.berth];
-  }
+  lay_ring({});
 }
 
 void StreamedWeights::lay_ring(std::span<const Place> more) {
@@ -131,8 +124,8 @@ void StreamedWeights::lay_ring(std::span<const Place> more) {
   uint32_t in_ring = 0;
   for (Load& load : loads_) {
     if (load.part.batch) load.berth = room_.berths + in_ring++ % ring;
+    parts_[load.part.layer][index_of(load.part)].room = berths_[load.berth];
   }
-  place_parts();
 }
 
 std::optional<size_t> StreamedWeights::load_of(const LayerPart& part) const {

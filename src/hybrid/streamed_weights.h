@@ -86,7 +86,6 @@ class StreamedWeights : public PassWeights {
   void upload_vectors(const Model& model, Accelerator& accelerator);
   void keep(Accelerator& accelerator);
   void make_berths(Accelerator& accelerator);
-  void place_parts();
 
   StreamedRoom room_;
   std::vector<std::vector<ExpertBatch>> batches_;  // by layer

@@ -98,7 +98,8 @@ class Tuning {
     tune_all(*engine, timer, &result);
     // If a part ends early, its time is left for parts whose share was too short. So they go on
     // here.
-    for (bool more = true; more && !result.left.empty() && !budget_.is_over();) {
+    const auto ends = [&] { return watch_.interrupted() || budget_.is_over(); };
+    for (bool more = true; more && !result.left.empty() && !ends();) {
       const Tuned before = tuned_;
       engine->set_plan(*engine_options.plan, {});
       result = tune_on(*engine, timer, result);
