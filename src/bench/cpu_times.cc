@@ -51,10 +51,17 @@ std::optional<CpuTimes> read_cpu_times() {
   return times;
 }
 
+namespace {
+
+// Returns the ticks that were stolen until now; 0 where the system does not tell.
 uint64_t stolen_ticks() {
   const std::optional<CpuTimes> times = read_cpu_times();
   return times ? times->stolen : 0;
 }
+
+}  // namespace
+
+QuietCheck::QuietCheck() : stolen_(stolen_ticks()) {}
 
 bool QuietCheck::quiet(double seconds, uint32_t threads) const {
   const auto stolen = static_cast<double>(stolen_ticks() - stolen_);

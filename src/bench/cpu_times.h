@@ -21,19 +21,17 @@ struct CpuTimes {
 // left 0.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
 std::optional<CpuTimes> read_cpu_times();
-// Returns the ticks that were stolen until now; 0 where the system does not tell.
-uint64_t stolen_ticks();
 
 // Checks whether the host of this virtual machine let a piece of work run undisturbed.
 class QuietCheck {
  public:
-  QuietCheck() : stolen_(stolen_ticks()) {}
+  QuietCheck();
   // Returns whether at most 1 % of the CPU time since construction was stolen. The CPU time is
   // `seconds` on each of `threads` threads.
   bool quiet(double seconds, uint32_t threads) const;
 
  private:
-  uint64_t stolen_;
+  uint64_t stolen_;  // ticks at construction
 };
 
 // Parts (0 to 1) of all CPU time between two moments.
