@@ -61,13 +61,13 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
     json.key("attention").object().key("places").number(attend->schedule.places);
     json.key("tasks").number(attend->schedule.tasks);
     json_cost(json, attend->cost, attend->trials);
-    json.end_object();
+    json.key("confirmed").boolean(attend->confirmed).end_object();
   }
   json.key("steps").array();
   for (const TunedStep& step : tuned.steps) {
     json.object().key("phase").text(phase_name(step.phase)).key("size").number(step.size);
     json_cost(json, step.cost, step.trials);
-    json.end_object();
+    json.key("confirmed").boolean(step.confirmed).end_object();
   }
   json.end_array().key("kernels").object();
   json_doubt(json, doubt);

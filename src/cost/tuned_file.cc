@@ -20,6 +20,7 @@ namespace {
 
 constexpr const char* kHead = "hearth-tuned 1";
 constexpr std::string_view kHeadWord = "hearth-tuned ";
+constexpr std::string_view kConfirmed = "confirmed";
 constexpr size_t kMaxLine = 4096, kMaxLines = 16384;
 
 // Hashes numbers as text, so that their types make no difference.
@@ -134,6 +135,12 @@ class Reader {
   uint32_t trials() {
     if (word() != "trials") refuse_unknown();
     return number<uint32_t>("a number", 0, 1u << 30);
+  }
+  // Whether the line ends with that word. Files of earlier versions lack it.
+  bool confirmed() {
+    const std::string_view text = word();
+    if (!text.empty() && text != kConfirmed) refuse_unknown();
+    return text == kConfirmed;
   }
   // Returns the schedule in the rest of the line.
   ScheduleEntry schedule() {
@@ -250,6 +257,7 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
     attend.cost = reader.ratio();
     attend.trials = reader.trials();
     attend.schedule = read_attention(reader);
+    attend.confirmed = reader.confirmed();
   } else if (key == "attend_tried") {
     if (!tuned->attend) reader.refuse_line("comes before the section on attention");
     tuned->attend->tried.push_back(read_attention(reader));
@@ -259,10 +267,15 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
     step.size = reader.number<uint32_t>("a number", 1, 1u << 24);
     step.cost = reader.ratio();
     step.trials = reader.trials();
+    step.confirmed = reader.confirmed();
   } else {
     return LineRead::kUnknown;
   }
   return LineRead::kYes;
+}
+
+std::string confirmed_text(bool confirmed) {
+  return confirmed ? fmt::format(" {}", kConfirmed) : "";
 }
 
 std::string kernels_text(const Tuned& tuned) {
@@ -274,15 +287,16 @@ std::string kernels_text(const Tuned& tuned) {
   for (const TunedProduct& product : tuned.products) add("product", product);
   for (const TunedProduct& product : tuned.others) add("other", product);
   if (const std::optional<TunedAttend>& attend = tuned.attend) {
-    text += fmt::format("attend {} trials {} {} {}\n", ratio_text(attend->cost), attend->trials,
-                        attend->schedule.places, attend->schedule.tasks);
+    text += fmt::format("attend {} trials {} {} {}{}\n", ratio_text(attend->cost), attend->trials,
+                        attend->schedule.places, attend->schedule.tasks,
+                        confirmed_text(attend->confirmed));
     for (const AttendSchedule& one : attend->tried) {
       text += fmt::format("attend_tried {} {}\n", one.places, one.tasks);
     }
   }
   for (const TunedStep& step : tuned.steps) {
-    text += fmt::format("step {} {} {} trials {}\n", phase_name(step.phase), step.size,
-                        ratio_text(step.cost), step.trials);
+    text += fmt::format("step {} {} {} trials {}{}\n", phase_name(step.phase), step.size,
+                        ratio_text(step.cost), step.trials, confirmed_text(step.confirmed));
   }
   return text;
 }

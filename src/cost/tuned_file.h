@@ -18,10 +18,10 @@
 //   section kernels
 //   product 0.912 0.905 0.919 trials 61 schedule q8_0 4096 1024 threads 2 rows 16 tile ...
 //   other 0.874 0.861 0.889 trials 70 schedule q8_0 4096 1024 threads 4 rows 16 tile ...
-//   attend 0.981 0.975 0.988 trials 20 4 8
+//   attend 0.981 0.975 0.988 trials 20 4 8 confirmed
 //   attend_tried 4 0
 //   attend_tried 0 8
-//   step decode 16 0.981 0.975 0.988 trials 20
+//   step decode 16 0.981 0.975 0.988 trials 20 confirmed
 //   end
 //
 // Three numbers in a row are a cost: a time as a part of the default's, and the ends of its
@@ -43,6 +43,9 @@
 //                    its places and tasks; attend_tried lines have the schedules that were tried
 //   step             the cost of whole steps with all of these: decode of so many sequences, or a
 //                    prompt of so many tokens
+//
+// A gain of attention or of a step is confirmed when a second comparison at the end of tuning
+// showed it, too.
 //
 // A section may be missing; if not, it comes once and ends with `end`. A table in tuned_file.cc has
 // an entry for each section that reads it, so that more sections can be added.
@@ -139,6 +142,7 @@ struct TunedAttend {
   // All schedules that were compared, also those that were taken. Each sets either the places or
   // the tasks.
   std::vector<AttendSchedule> tried;
+  bool confirmed = false;
   bool operator==(const TunedAttend&) const = default;
 };
 
@@ -148,6 +152,7 @@ struct TunedStep {
   uint32_t size = 0;
   TimeRatio cost;  // as a part of the time by default schedules
   uint32_t trials = 0;
+  bool confirmed = false;
   bool operator==(const TunedStep&) const = default;
 };
 

@@ -44,7 +44,8 @@ class TunedStoreTest : public testing::Test {
                        {{shape, 16, {.tile_panels = 1, .tile_rows = 6, .task_panels = 8}},
                         {0.75, 0.5, 0.875},
                         61}};
-    tuned_.steps = {{Phase::kDecode, 16, {0.75, 0.5, 0.875}, 20}, {Phase::kPrefill, 512, {}, 0}};
+    tuned_.steps = {{Phase::kDecode, 16, {0.75, 0.5, 0.875}, 20},
+                    {Phase::kPrefill, 512, {}, 0, true}};
   }
   ~TunedStoreTest() override { fs::remove_all(folder_); }
 
@@ -266,8 +267,11 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(with("task 0 0", "task 0 0 0"), head + "schedule line 23 has '0' after its end" + tail);
   EXPECT_EQ(with("step decode 16", "step decode 0"), line("25 has '0' instead of a number"));
   EXPECT_EQ(with("step prefill 512", "steps prefill 512"),
-            line("26 is 'steps prefill 512 1 1 1 trials 0', which is unknown"));
-  EXPECT_EQ(with("trials 0\nend\n", "trials 0\n"), head + "its last section has no end" + tail);
+            line("26 is 'steps prefill 512 1 1 1 trials 0 confirmed', which is unknown"));
+  EXPECT_EQ(with("0 confirmed", "0 maybe"),
+            line("26 is 'step prefill 512 1 1 1 trials 0 maybe', which is unknown"));
+  EXPECT_EQ(with("0 confirmed", "0 confirmed twice"), line("26 has too many words"));
+  EXPECT_EQ(with("confirmed\nend\n", "confirmed\n"), head + "its last section has no end" + tail);
   EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
             line("22 begins a section that an earlier line began"));
   EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));

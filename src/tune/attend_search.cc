@@ -52,12 +52,31 @@ bool search_attention(const std::vector<AttendSchedule>& candidates,
     const TimeRatio& cost = compared->cost;
     if (cost.high <= 1 - kMustSave && compared->dearest <= 1 + kMustSave) {
       found.schedule = other;
+      found.confirmed = false;
       found.cost = {found.cost.ratio * cost.ratio, found.cost.low * cost.low,
                     found.cost.high * cost.high};
     }
     *known = std::move(found);
     save();
   }
+  return true;
+}
+
+bool confirm_attention(const CompareAttention& compare, const std::function<void()>& save,
+                       std::optional<TunedAttend>* known) {
+  if (!*known || (*known)->schedule.is_default() || (*known)->confirmed) return true;
+  TunedAttend& found = **known;
+  const std::optional<PlanPairs::Comparison> compared = compare({}, found.schedule);
+  if (!compared) return false;
+  found.trials += compared->pairs;
+  found.confirmed = true;
+  if (compared->cost.ratio > 1 || compared->dearest > 1 + kMustSave) {
+    found.schedule = {};
+    found.cost = {};
+  } else if (compared->cost.ratio > found.cost.ratio) {
+    found.cost = compared->cost;
+  }
+  save();
   return true;
 }
 

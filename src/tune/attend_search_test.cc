@@ -48,6 +48,45 @@ TEST_F(AttendSearchTest, EachIsHeldAgainstWhatWonBeforeAndSavedAtOnce) {
   EXPECT_EQ(saved_, 4u);
 }
 
+TEST_F(AttendSearchTest, AGainMustShowTwice) {
+  std::optional<PlanPairs::Comparison> answer;
+  auto confirm = [&] {
+    asked_.clear();
+    auto compare = [&](const AttendSchedule& incumbent, const AttendSchedule& challenger) {
+      EXPECT_TRUE(incumbent.is_default());
+      asked_.push_back(challenger);
+      return answer;
+    };
+    return confirm_attention(
+        compare, [&] { ++saved_; }, &known_);
+  };
+  EXPECT_TRUE(confirm()) << "nothing was found yet";
+  ASSERT_TRUE(search(kDeep, {kGains, kLittle, kLittle, kLittle}));
+  EXPECT_FALSE(known_->confirmed);
+  EXPECT_FALSE(confirm()) << "it was stopped";
+  answer = kLittle;
+  EXPECT_TRUE(confirm());
+  EXPECT_EQ(asked_, (std::vector<AttendSchedule>{{4, 0}}));
+  EXPECT_TRUE(known_->confirmed);
+  EXPECT_EQ(known_->schedule, (AttendSchedule{4, 0}));
+  EXPECT_EQ(known_->cost, kLittle.cost) << "the smaller gain counts";
+  EXPECT_EQ(known_->trials, 88u);
+  EXPECT_TRUE(confirm());
+  EXPECT_TRUE(asked_.empty()) << "it is confirmed";
+  for (const PlanPairs::Comparison& loses :
+       {kSlowsOne, PlanPairs::Comparison{{1.02, 0.99, 1.05}, 1.005, 20}}) {
+    TunedAttend& found = *known_;
+    found.schedule = {4, 0};
+    found.confirmed = false;
+    answer = loses;
+    EXPECT_TRUE(confirm());
+    EXPECT_TRUE(known_->schedule.is_default());
+    EXPECT_EQ(known_->cost, TimeRatio());
+    EXPECT_TRUE(confirm());
+  }
+  EXPECT_EQ(saved_, 7u);
+}
+
 TEST_F(AttendSearchTest, DeeperCasesAskForWhatShallowOnesCouldNot) {
   EXPECT_TRUE(search(kShallow, {kLittle}));
   EXPECT_EQ(asked_, (std::vector<AttendSchedule>{{4, 0}}));

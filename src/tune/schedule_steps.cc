@@ -5,42 +5,50 @@
 
 #include "bench/cpu_times.h"
 #include "graph/ops/gemm_tasks.h"
-#include "tune/attend_search.h"
 #include "tune/plan_pairs.h"
 #include "tune/schedule_tuner.h"
-#include "tune/step_cases.h"
 
 namespace hearth {
 namespace {
 
-// The most pairs of trials for a whole step.
-constexpr uint32_t kMaxStepPairs = 20;
+// The most pairs of trials for a whole step, or for a schedule of attention.
+constexpr uint32_t kMaxPairs = 20;
 
 }  // namespace
 
+CompareAttention ScheduleTuner::compare_attention(const Tuned& tuned, uint32_t max_pairs) {
+  return
+      [this, &tuned, max_pairs](const AttendSchedule& incumbent, const AttendSchedule& challenger) {
+        TuneHooks hooks = hooks_;
+        hooks.progress = [&](const TuneProgress& at) {
+          progress_.trials = at.trials;
+          progress_.about = at.about;
+          report_progress();
+        };
+        const EnginePlan plan = engine_.plan();
+        const uint32_t rows = plan.decode.max_rows;
+        ScheduleTable now = tuned_schedules(tuned), other = now;
+        now.attend = incumbent;
+        other.attend = challenger;
+        PlanPairs pairs(
+            engine_, hooks, [&] { return timer_.cases(Phase::kDecode, rows); },
+            timer_.about_cases(Phase::kDecode, rows));
+        progress_.unit = "attention";
+        progress_.best = tuned.attend ? tuned.attend->cost.ratio : 1;
+        const auto compared = pairs.compare({plan, &now}, {plan, &other}, max_pairs, progress_);
+        if (compared) ++progress_.done;
+        return compared;
+      };
+}
+
 bool ScheduleTuner::tune_attention(Tuned* tuned) {
-  progress_.unit = "attention";
-  TuneHooks hooks = hooks_;
-  hooks.progress = [&](const TuneProgress& at) {
-    progress_.trials = at.trials;
-    progress_.about = at.about;
-    report_progress();
-  };
-  const EnginePlan plan = engine_.plan();
-  const uint32_t rows = plan.decode.max_rows;
-  const auto compare = [&](const AttendSchedule& incumbent, const AttendSchedule& challenger) {
-    ScheduleTable now = tuned_schedules(*tuned), other = now;
-    now.attend = incumbent;
-    other.attend = challenger;
-    PlanPairs pairs(
-        engine_, hooks, [&] { return timer_.cases(Phase::kDecode, rows); },
-        timer_.about_cases(Phase::kDecode, rows));
-    progress_.best = tuned->attend ? tuned->attend->cost.ratio : 1;
-    const auto compared = pairs.compare({plan, &now}, {plan, &other}, kMaxStepPairs, progress_);
-    if (compared) ++progress_.done;
-    return compared;
-  };
-  return search_attention(attention_left(*tuned), compare, hooks_.save, &tuned->attend);
+  return search_attention(attention_left(*tuned), compare_attention(*tuned, kMaxPairs), hooks_.save,
+                          &tuned->attend);
+}
+
+bool ScheduleTuner::confirm_attention(Tuned* tuned) {
+  return hearth::confirm_attention(compare_attention(*tuned, kMaxPairs / 2), hooks_.save,
+                                   &tuned->attend);
 }
 
 std::vector<AttendSchedule> ScheduleTuner::attention_left(const Tuned& tuned) const {
@@ -49,48 +57,35 @@ std::vector<AttendSchedule> ScheduleTuner::attention_left(const Tuned& tuned) co
   return untried(attend_candidates(places, cases_.depth), tuned.attend);
 }
 
-// Steps of several sizes may share products of experts. If one of these steps gets no faster, its
-// products lose their schedules (reset_step()). Then other steps that were timed with these
-// schedules are timed again.
-bool ScheduleTuner::tune_steps(Tuned* tuned) {
-  progress_.unit = "step";
+bool ScheduleTuner::tune_steps(bool confirm, Tuned* tuned) {
   const std::vector<StepCase> all = step_cases(cases_, engine_.plan());
   const uint32_t done = progress_.done;
-  auto is_timed = [&](const StepCase& one) {
-    return std::ranges::any_of(tuned->steps,
-                               [&](const TunedStep& step) { return one.is_of(step); });
+  auto is_done = [&](const StepCase& one) {
+    return std::ranges::any_of(tuned->steps, [&](const TunedStep& step) {
+      return one.is_of(step) && (step.confirmed || !confirm);
+    });
   };
-  for (size_t i = 0; i < all.size();) {
-    const StepCase& one = all[i++];
-    progress_.done = done + static_cast<uint32_t>(std::ranges::count_if(all, is_timed));
-    if (is_timed(one)) continue;
-    TunedStep step{one.phase, one.size, {}, 0};
-    const ScheduleTable table = tuned_schedules(*tuned);
-    if (!table.entries.empty()) {
-      const std::optional<PairedTrials> pairs = compare_steps(table, one.phase, one.size);
-      if (!pairs) return false;
-      step.trials = pairs->pairs();
-      step.cost = pairs->ratio();
-    }
-    if (step.cost.ratio > 1) {
-      step.cost = {};
-      if (reset_step(one, engine_.plan().prefill.max_rows, tuned)) i = 0;
-    }
-    tuned->steps.push_back(step);
-    hooks_.save();
-  }
+  const auto compare = [&](const StepCase& one) {
+    progress_.done = done + static_cast<uint32_t>(std::ranges::count_if(all, is_done));
+    return compare_step(one, tuned_schedules(*tuned));
+  };
+  const uint32_t prompt_rows = engine_.plan().prefill.max_rows;
+  if (!search_steps(all, confirm, prompt_rows, compare, hooks_.save, tuned)) return false;
   progress_.done = done + static_cast<uint32_t>(all.size());
   return true;
 }
 
 // Compares whole steps with the schedules of `table` and with the default ones. Returns none where
 // the comparison was stopped.
-std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& table, Phase phase,
-                                                         uint32_t size) {
+std::optional<StepComparison> ScheduleTuner::compare_step(const StepCase& one,
+                                                          const ScheduleTable& table) {
+  const Phase phase = one.phase;
+  const uint32_t size = one.size;
   const double about = phase == Phase::kDecode ? timer_.about_decode(size)
                                                : timer_.about_prompt(size) +
                                                      timer_.about_prompt(std::min(size, kTaskRows));
-  const uint32_t most = std::min(kMaxStepPairs, hooks_.max_pairs(2 * about));
+  // Each step is compared twice, so that each comparison has half of the pairs.
+  const uint32_t most = std::max(2u, std::min(kMaxPairs, hooks_.max_pairs(2 * about)) / 2);
   PairedTrials pairs(most);
   uint32_t disturbed = 0;
   auto trial = [&](const ScheduleTable& schedules) {
@@ -109,6 +104,7 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
   };
   // Both sides have the same attention schedule, so its gain does not count as the products'.
   const ScheduleTable default_schedules{.entries = {}, .attend = table.attend};
+  progress_.unit = "step";
   progress_.about = most;
   const PairedTrials::Verdict verdict = pairs.run(trial(default_schedules), trial(table), [&] {
     progress_.trials = pairs.pairs();
@@ -119,7 +115,8 @@ std::optional<PairedTrials> ScheduleTuner::compare_steps(const ScheduleTable& ta
     report_progress();
     return hooks_.stop(2 * about);
   });
-  return verdict == PairedTrials::Verdict::kOpen ? std::nullopt : std::optional(pairs);
+  if (verdict == PairedTrials::Verdict::kOpen) return std::nullopt;
+  return StepComparison{pairs.ratio(), pairs.pairs()};
 }
 
 }  // namespace hearth

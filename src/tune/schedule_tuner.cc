@@ -161,7 +161,8 @@ bool ScheduleTuner::tune(Tuned* tuned) {
   divide_products(tuned, [&](const ProductShape& shape) {
     return std::ranges::find(has, shape, &ProductUse::shape) != has.end();
   });
-  return tune_products(tuned, std::nullopt) && tune_steps(tuned) && tune_attention(tuned);
+  return tune_products(tuned, std::nullopt) && tune_steps(false, tuned) && tune_attention(tuned) &&
+         tune_steps(true, tuned) && confirm_attention(tuned);
 }
 
 bool ScheduleTuner::search(Phase phase, Tuned* tuned, const TuneHooks& hooks) {
@@ -212,12 +213,13 @@ const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint
 
 // Estimates how long each part of the tuning takes, in the order of the work. First come the
 // searches, for each product and number of rows (0 where the schedule is known already). With
-// `steps`, the trials of each whole step follow, and then those of each candidate for attention.
+// `steps`, the trials of each whole step follow, then those of each candidate for attention, and
+// then those that confirm both.
 WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned,
                                   bool steps) const {
   // How many trials a product takes (a short trial counts as several), how many trials a whole step
-  // takes, and how many decode steps one of those trials has.
-  constexpr double kProductTrials = 360, kStepTrials = 28, kStepsOfDecode = 5;
+  // takes each time, and how many decode steps one of those trials has.
+  constexpr double kProductTrials = 360, kStepTrials = 14, kStepsOfDecode = 5;
   // How many multiplications a thread does in a second. With fewer than kReadingRows rows, a
   // product takes as long as with kReadingRows, since reading the weights limits it.
   constexpr double kRate = 40e9;
@@ -239,15 +241,19 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
   }
   if (!steps) return WorkShare(std::move(lengths));
   const auto weights = static_cast<double>(engine_.memory().weights);
+  std::vector<double> of_steps;
   double decode = 0;
   for (uint32_t rows : cases_.sequences) {
-    lengths.push_back(kStepTrials * kStepsOfDecode * seconds(weights, rows, engine_.threads()));
-    decode += lengths.back();
+    of_steps.push_back(kStepTrials * kStepsOfDecode * seconds(weights, rows, engine_.threads()));
+    decode += of_steps.back();
   }
   for (uint32_t rows : cases_.prompts) {
-    lengths.push_back(kStepTrials * seconds(weights, rows, engine_.threads()));
+    of_steps.push_back(kStepTrials * seconds(weights, rows, engine_.threads()));
   }
-  lengths.insert(lengths.end(), attention_left(tuned).size(), decode);
+  lengths.insert(lengths.end(), of_steps.begin(), of_steps.end());
+  lengths.insert(lengths.end(), attention_left(tuned).size(), 2 * decode);
+  lengths.insert(lengths.end(), of_steps.begin(), of_steps.end());
+  lengths.push_back(decode);
   return WorkShare(std::move(lengths));
 }
 
@@ -264,7 +270,7 @@ bool ScheduleTuner::tune_products(Tuned* tuned, std::optional<Phase> phase) {
   share_ = share_of(all, *tuned, !phase);
   progress_.unit = "product";
   const size_t steps = cases_.sequences.size() + cases_.prompts.size();
-  progress_.all = phase ? 0 : static_cast<uint32_t>(steps + attention_left(*tuned).size());
+  progress_.all = phase ? 0 : static_cast<uint32_t>(2 * steps + attention_left(*tuned).size() + 1);
   for (const ProductCase& product : all) {
     progress_.all += static_cast<uint32_t>(product.rows.size());
   }

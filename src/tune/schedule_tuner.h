@@ -5,14 +5,17 @@
 // (schedule_search.h) times candidates on the threads that share the product. They work on several
 // copies of a matrix of its shape in turn, which no cache holds. The search's result is then
 // compared with the schedule by hand in pairs of trials. It is taken where it saves 1 % or more at
-// 95 % confidence (PairedTrials). At last, whole steps are timed in turns with all results and
-// without them. If steps of so many rows get no faster, their products are computed by hand again.
+// 95 % confidence (PairedTrials). Then whole steps are timed in turns with all results and without
+// them. If steps of so many rows get no faster, their products are computed by hand again.
 //
 // A tile is not tried if it never won in enough earlier searches (tune/tile_window.h). Searches for
 // other products and other models count, too.
 //
-// At the end, trials of whole decode steps choose the prefetching and the tasks of attention. A
+// After that, trials of whole decode steps choose the prefetching and the tasks of attention. A
 // schedule of attention is taken only where it makes none of these steps slower.
+//
+// At the end, all gains of steps and of attention are measured a second time. What gains no more is
+// taken back (tune/step_search.h).
 //
 // All steps of a phase have the same division of K (graph/ops/linear.cc). The phase's largest steps
 // choose it, and it stays only where it gains in all steps.
@@ -30,8 +33,10 @@
 #include <vector>
 
 #include "cost/tuned_file.h"
+#include "tune/attend_search.h"
 #include "tune/product_trials.h"
 #include "tune/schedule_search.h"
+#include "tune/step_search.h"
 #include "tune/step_timer.h"
 #include "tune/tile_window.h"
 #include "tune/tune_hooks.h"
@@ -99,8 +104,11 @@ class ScheduleTuner {
   // Returns the candidates for attention in decode that are still to be compared.
   std::vector<AttendSchedule> attention_left(const Tuned& tuned) const;
   bool tune_attention(Tuned* tuned);
-  bool tune_steps(Tuned* tuned);
-  std::optional<PairedTrials> compare_steps(const ScheduleTable& table, Phase phase, uint32_t size);
+  bool confirm_attention(Tuned* tuned);
+  CompareAttention compare_attention(const Tuned& tuned, uint32_t max_pairs);
+  // Times steps for the first time, or with `confirm` for the second.
+  bool tune_steps(bool confirm, Tuned* tuned);
+  std::optional<StepComparison> compare_step(const StepCase& one, const ScheduleTable& table);
 
   Engine& engine_;
   const Machine& machine_;
