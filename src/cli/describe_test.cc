@@ -47,7 +47,7 @@ TEST(DescribeModel, ReadsWhatTheFileSays) {
 
 // RoPE's factors lie in the tensor rope_freqs.weight. If this program cannot read its type, the
 // description has no blocks.
-TEST(DescribeModel, TakesFactorsOfATypeThatIsNotRead) {
+TEST(DescribeModel, HasNoBlocksWhereFactorsHaveATypeThatIsNotRead) {
   TestSource source = made_source({.architecture = "llama"});
   source.add("rope_freqs.weight", {8});
   for (uint32_t type : {24u, 99u}) {

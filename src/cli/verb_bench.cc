@@ -192,9 +192,10 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
 std::vector<CLI::Option*> not_with_serve(CLI::App& verb, CLI::Option* model) {
   std::vector<CLI::Option*> options = {model};
   for (const char* name :
-       {"--depth", "--batch", "--arrive", "--profile", "--threads", "--repetitions", "--limits",
-        "--kernels", "--load", "--kv-type", "--shards", "--groups", "--nodes", "--cpus", "--sync",
-        "--experts", "--plan", "--interleave", "--verbose"}) {
+       {"--depth",  "--batch",      "--arrive", "--profile", "--threads", "--repetitions",
+        "--limits", "--kernels",    "--load",   "--kv-type", "--weights", "--importance",
+        "--shards", "--groups",     "--nodes",  "--cpus",    "--sync",    "--experts",
+        "--plan",   "--interleave", "--verbose"}) {
     options.push_back(verb.get_option(name));
   }
   return options;
@@ -219,16 +220,16 @@ void add_bench(CLI::App& program, Action& action) {
   limits->excludes(model);
   for (CLI::Option* option : of_steps) limits->excludes(option);
   // These options concern how an engine stores and divides weights; they have no effect here.
-  for (const char* name : {"--kv-type", "--weights", "--shards", "--groups", "--sync", "--experts",
-                           "--interleave", "--verbose"}) {
+  for (const char* name : {"--kv-type", "--weights", "--importance", "--shards", "--groups",
+                           "--sync", "--experts", "--interleave", "--verbose"}) {
     limits->excludes(verb.get_option(name));
   }
   std::vector<CLI::Option*> others = of_steps;
   others.push_back(limits);
   CLI::Option* load = add_load_option(verb, args.get(), others);
   others.push_back(load);
-  for (const char* name : {"--kv-type", "--weights", "--shards", "--groups", "--sync", "--experts",
-                           "--plan", "--interleave"}) {
+  for (const char* name : {"--kv-type", "--weights", "--importance", "--shards", "--groups",
+                           "--sync", "--experts", "--plan", "--interleave"}) {
     others.push_back(verb.get_option(name));
   }
   add_kernel_options(verb, args.get(), others);
@@ -236,7 +237,7 @@ void add_bench(CLI::App& program, Action& action) {
                           {of_steps[0], of_steps[1]});
   std::vector<CLI::Option*> not_embed(of_steps.begin() + 1, of_steps.end());
   for (const char* name :
-       {"--limits", "--load", "--kernels", "--serve", "--kv-type", "--weights"}) {
+       {"--limits", "--load", "--kernels", "--serve", "--kv-type", "--weights", "--importance"}) {
     not_embed.push_back(verb.get_option(name));
   }
   add_bench_embed_options(verb, embed.get(), not_embed);

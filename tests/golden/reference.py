@@ -5,10 +5,10 @@
 
 Architectures `llama` (Llama 2 and 3, Mistral, Mixtral), `qwen2`, `qwen3`, `qwen3moe`, `glm4moe`,
 `deepseek2` (DeepSeek V2 and V3, Kimi K2), `gemma3`, `gemma4`, `gpt-oss`, `minimax-m2`, `mistral3`,
-`phi3`, `seed_oss`, `qwen35`, `qwen35moe` and `qwen3next`, the encoders `bert`, `nomic-bert` and
-`jina-bert-v2`, and two that only tests know. Every weight is dequantised exactly and every
-operation is float64, so the only errors are float64's own. The file is written from the models'
-papers and from GGUF's definition of its keys. It shares no code with the engine.
+`phi3`, `seed_oss`, `lfm2`, `lfm2moe`, `qwen35`, `qwen35moe` and `qwen3next`, the encoders `bert`,
+`nomic-bert` and `jina-bert-v2`, and two that only tests know. Every weight is dequantised exactly
+and every operation is float64, so the only errors are float64's own. The file is written from the
+models' papers and from GGUF's definition of its keys. It shares no code with the engine.
 
     x = embedding[token]
     per layer:  x += Wo attention(rope(Wq n), rope(Wk n), Wv n),   n = rms_norm(x, attn_norm)
@@ -19,10 +19,10 @@ papers and from GGUF's definition of its keys. It shares no code with the engine
 `test-decoder` is computed like this. Queries and keys are normed where the file has the norms.
 Layers with experts have the computation of experts.py in place of the FFN. `glm4moe`, `gpt-oss` and
 `seed_oss` call the norm before it post_attention_norm. Differences of architectures are in
-gptoss.py for `gpt-oss`, gemma.py for `gemma3`, gemma4.py for `gemma4`, hybrid.py for the last
-three, and mla.py for attention of `deepseek2`. `minimax-m2` norms queries of all heads together,
-and keys too. `mistral3` multiplies queries at position p by 1 + s ln(floor(p / original context) +
-1).
+gptoss.py for `gpt-oss`, gemma.py for `gemma3`, gemma4.py for `gemma4`, lfm.py for `lfm2` and
+`lfm2moe`, hybrid.py for the last three, and mla.py for attention of `deepseek2`. `minimax-m2` norms
+queries of all heads together, and keys too. `mistral3` multiplies queries at position p by 1 + s
+ln(floor(p / original context) + 1).
 
 Encoders have BERT's norms (Devlin et al. 2019), and every position sees all others. The latter also
 holds in decoders whose key attention.causal is false:
