@@ -17,16 +17,18 @@ void add_requests(const AppMetrics& metrics, MetricsText* text) {
   constexpr Outcome kEnds[] = {Outcome::kStop,    Outcome::kLength, Outcome::kCancelled,
                                Outcome::kRefused, Outcome::kBusy,   Outcome::kFailed};
   add_outcomes(metrics.requests, kEnds, text);
-  text->histogram("hearth_time_to_first_token_seconds", "From a request's head to its first token.",
+  text->histogram("hearth_time_to_first_token_seconds",
+                  "Seconds from the end of a request's header to its first token.",
                   metrics.first_token_seconds);
-  text->histogram("hearth_time_per_output_token_seconds", "Between tokens of a choice, its mean.",
-                  metrics.token_seconds);
+  text->histogram("hearth_time_per_output_token_seconds",
+                  "Mean seconds between two tokens of a text.", metrics.token_seconds);
   text->histogram("hearth_e2e_request_latency_seconds",
-                  "From a request's head to the end of its answer.", metrics.requests.seconds);
+                  "Seconds from the end of a request's header to the end of its answer.",
+                  metrics.requests.seconds);
   text->histogram("hearth_request_queue_time_seconds",
-                  "From submission to the step that a request first took part in.",
-                  metrics.queue_seconds);
-  text->histogram("hearth_request_prefill_time_seconds", "From then to its first token.",
+                  "Seconds from a request's submission to its first step.", metrics.queue_seconds);
+  text->histogram("hearth_request_prefill_time_seconds",
+                  "Seconds from a request's first step to its first token.",
                   metrics.prefill_seconds);
 }
 
@@ -53,73 +55,81 @@ struct Figure {
 };
 constexpr Figure kCounters[] = {
     {"hearth_generation_tokens_total", "Tokens generated.", &Statistics::generated_tokens},
-    {"hearth_forced_tokens_total", "Those that had to come.", &Statistics::forced_tokens},
+    {"hearth_forced_tokens_total", "Generated tokens that were the only ones allowed.",
+     &Statistics::forced_tokens},
     {"hearth_scored_tokens_total", "Tokens of prompts whose log-probabilities were computed.",
      &Statistics::scored_tokens},
-    {"hearth_computed_tokens_total", "Rows computed, of prompts and of generated tokens.",
+    {"hearth_computed_tokens_total", "Tokens computed, of prompts and generated ones.",
      &Statistics::computed_tokens},
     {"hearth_recomputed_tokens_total",
-     "Of these, those that had been computed before, and were gone or had no state.",
+     "Tokens computed again, since their pages or states were not kept.",
      &Statistics::recomputed_tokens},
-    {"hearth_prefix_cache_hit_tokens_total", "Tokens of prompts that the prefix cache had.",
-     &Statistics::cached_tokens},
-    {"hearth_prefix_cache_hit_prompts_total", "Prompts of which the prefix cache had something.",
-     &Statistics::cache_hits},
-    {"hearth_streamed_prompts_total", "Prompts whose pages a GPU filled.",
+    {"hearth_prefix_cache_hit_tokens_total",
+     "Tokens of prompts that were found in the prefix cache.", &Statistics::cached_tokens},
+    {"hearth_prefix_cache_hit_prompts_total",
+     "Prompts of which some tokens were found in the prefix cache.", &Statistics::cache_hits},
+    {"hearth_streamed_prompts_total", "Prompts that a GPU computed.",
      &Statistics::streamed_prompts},
-    {"hearth_streamed_tokens_total", "Tokens of these that it computed.",
+    {"hearth_streamed_tokens_total", "Tokens of prompts that a GPU computed.",
      &Statistics::streamed_tokens},
-    {"hearth_unstreamed_prompts_total", "Prompts that a GPU failed at, which the cores computed.",
+    {"hearth_unstreamed_prompts_total", "Prompts that the cores computed after a GPU had failed.",
      &Statistics::unstreamed_prompts},
     {"hearth_changed_prompts_total",
-     "Prompts that the cores gave other last bits than the GPU would have.",
+     "Prompts that the cores computed in place of a GPU with other bits.",
      &Statistics::changed_prompts},
-    {"hearth_stream_passes_total", "Passes over prompts that a GPU was asked for.",
+    {"hearth_stream_passes_total", "Passes of prompts through a GPU that have ended.",
      &Statistics::stream_passes},
-    {"hearth_failed_stream_passes_total", "Those that it failed at.",
+    {"hearth_failed_stream_passes_total", "Passes of prompts through a GPU that failed.",
      &Statistics::failed_stream_passes},
-    {"hearth_streamed_bytes_total",
-     "Bytes that passes copied to the GPU and from it, of weights and of pages.",
+    {"hearth_streamed_bytes_total", "Bytes copied to the GPU and from it for prompts.",
      &Statistics::streamed_bytes},
-    {"hearth_preemptions_total", "Sequences that gave up their KV pages for a while.",
+    {"hearth_preemptions_total",
+     "Texts that gave up their KV pages for a while and were computed again.",
      &Statistics::preemptions},
-    {"hearth_evicted_kv_pages_total", "Kept pages that were given to somebody else.",
+    {"hearth_evicted_kv_pages_total", "Pages of the prefix cache that were given to another text.",
      &Statistics::evicted_pages},
-    {"hearth_evicted_kv_window_pages_total", "Kept window pages that were given to somebody else.",
+    {"hearth_evicted_kv_window_pages_total",
+     "Window pages of the prefix cache that were given to another text.",
      &Statistics::evicted_window_pages},
     {"hearth_evicted_states_total",
-     "Kept states that made room for others, or went with their pages.",
+     "Saved states that made room for others, or were dropped with their pages.",
      &Statistics::evicted_states},
-    {"hearth_cancelled_choices_total", "Choices that were cancelled.",
+    {"hearth_cancelled_choices_total", "Texts that were cancelled.",
      &Statistics::cancelled_choices},
-    {"hearth_failed_choices_total", "Choices that failed.", &Statistics::failed_choices},
+    {"hearth_failed_choices_total", "Texts that failed.", &Statistics::failed_choices},
     {"hearth_steps_total", "Steps of the engine.", &Statistics::steps},
-    {"hearth_abandoned_steps_total", "Steps that nobody waited for any more.",
+    {"hearth_abandoned_steps_total", "Steps whose requests had all been cancelled.",
      &Statistics::abandoned_steps}};
 constexpr Figure kGauges[] = {
-    {"hearth_requests_running", "Sequences that hold KV pages.", &Statistics::running},
-    {"hearth_requests_waiting", "Sequences that wait for them.", &Statistics::waiting},
-    {"hearth_kv_pages", "KV pages in all.", &Statistics::pages},
-    {"hearth_kv_pages_available", "Those that may be taken, kept ones among them.",
+    {"hearth_requests_running", "Texts that hold KV pages.", &Statistics::running},
+    {"hearth_requests_waiting", "Texts that wait for KV pages.", &Statistics::waiting},
+    {"hearth_kv_pages", "All KV pages.", &Statistics::pages},
+    {"hearth_kv_pages_available", "KV pages that may be taken, including those that keep a prefix.",
      &Statistics::available_pages},
-    {"hearth_kv_pages_kept", "Unused pages that keep a prefix someone may want.",
+    {"hearth_kv_pages_kept", "KV pages that no text holds and that keep a prefix.",
      &Statistics::kept_pages},
-    {"hearth_kv_window_pages", "Pages of layers that see a window.", &Statistics::window_pages},
-    {"hearth_kv_window_pages_available", "Those that may be taken, kept ones among them.",
+    {"hearth_kv_window_pages", "All window pages, which layers with a sliding window use.",
+     &Statistics::window_pages},
+    {"hearth_kv_window_pages_available",
+     "Window pages that may be taken, including those that keep a prefix.",
      &Statistics::available_window_pages},
-    {"hearth_kv_window_pages_kept", "Unused ones that someone may want.",
+    {"hearth_kv_window_pages_kept", "Window pages that no text holds and that keep a prefix.",
      &Statistics::kept_window_pages},
-    {"hearth_stream_rows", "Tokens of a pass over prompts on a GPU, at most.",
+    {"hearth_stream_rows", "Largest number of tokens per pass through the GPU.",
      &Statistics::stream_rows},
-    {"hearth_stream_layers_kept", "Layers that stay on the GPU.", &Statistics::stream_kept_layers},
-    {"hearth_stream_bytes_in_flight", "Bytes of the berths that other layers pass through.",
+    {"hearth_stream_layers_kept", "Layers whose weights stay in the GPU's memory.",
+     &Statistics::stream_kept_layers},
+    {"hearth_stream_bytes_in_flight", "Bytes of GPU memory that streamed weights pass through.",
      &Statistics::stream_bytes_in_flight},
     {"hearth_stream_threshold",
-     "Tokens from which on a prompt is streamed; 0: where it is predicted to end sooner.",
+     "Fewest tokens of a prompt that the GPU computes; 0: where it is predicted to be faster.",
      &Statistics::stream_threshold},
-    {"hearth_state_cache_states", "States that may be kept.", &Statistics::max_kept_states},
-    {"hearth_state_cache_states_kept", "Those that are.", &Statistics::kept_states},
-    {"hearth_state_cache_bytes_kept", "Their bytes.", &Statistics::kept_state_bytes}};
+    {"hearth_state_cache_states", "Number of recurrent states that may be saved.",
+     &Statistics::max_kept_states},
+    {"hearth_state_cache_states_kept", "Number of recurrent states that are saved.",
+     &Statistics::kept_states},
+    {"hearth_state_cache_bytes_kept", "Bytes of the recurrent states that are saved.",
+     &Statistics::kept_state_bytes}};
 
 void add_figures(const char* type, std::span<const Figure> figures, Engines engines,
                  MetricsText* text) {
@@ -135,7 +145,7 @@ void add_engines(Engines engines, MetricsText* text) {
   add_figures("counter", kCounters, engines, text);
   add_figures("gauge", kGauges, engines, text);
   add_family(
-      "hearth_kv_cache_usage_ratio", "gauge", "Share of the KV pages that sequences hold.", engines,
+      "hearth_kv_cache_usage_ratio", "gauge", "Share of the KV pages that texts hold.", engines,
       [&](const Statistics& figures, MetricsText::Labels labels) {
         const auto pages = static_cast<double>(uint64_t{figures.pages});
         const auto available = static_cast<double>(uint64_t{figures.available_pages});
@@ -143,19 +153,20 @@ void add_engines(Engines engines, MetricsText* text) {
       },
       text);
   add_family(
-      "hearth_stream_seconds_total", "counter", "How long passes over prompts took.", engines,
+      "hearth_stream_seconds_total", "counter",
+      "Seconds that passes of prompts through a GPU took.", engines,
       [&](const Statistics& figures, MetricsText::Labels labels) {
         text->sample(labels, static_cast<double>(figures.stream_nanoseconds) * 1e-9);
       },
       text);
   add_family(
-      "hearth_step_seconds", "histogram", "How long steps take.", engines,
+      "hearth_step_seconds", "histogram", "Seconds that a step takes.", engines,
       [&](const Statistics& figures, MetricsText::Labels labels) {
         text->samples(figures.step_seconds, labels);
       },
       text);
   add_family(
-      "hearth_step_tokens", "histogram", "How many tokens they compute.", engines,
+      "hearth_step_tokens", "histogram", "Tokens that a step computes.", engines,
       [&](const Statistics& figures, MetricsText::Labels labels) {
         text->samples(figures.step_tokens, labels);
       },
@@ -181,13 +192,12 @@ std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges, Eng
                "Idle connections that were closed to make room for new ones.",
                static_cast<double>(gauges.displaced_connections));
   text.counter("hearth_refused_connections_total",
-               "Connections of addresses that had as many as one may have.",
+               "New connections refused because their address had too many.",
                static_cast<double>(gauges.refused_connections));
-  text.gauge("hearth_exchanges",
-             "Requests of any kind, from their header to the end of their answer.",
+  text.gauge("hearth_exchanges", "Requests of any kind that are being answered.",
              static_cast<double>(gauges.exchanges));
   text.gauge("hearth_reply_bytes",
-             "Bytes that replies take: what they are made of and what waits for clients.",
+             "Bytes of the replies being sent: their sources, and bytes that wait for clients.",
              static_cast<double>(gauges.reply_bytes));
   if (!engines.empty()) add_engines(engines, &text);
   return text.take();
@@ -195,11 +205,11 @@ std::string metrics_text(const AppMetrics& metrics, const AppGauges& gauges, Eng
 
 std::string model_metrics_text(std::span<const ModelRow> models) {
   MetricsText text;
-  text.family("hearth_model_loaded", "gauge", "1 while a model is loaded.");
+  text.family("hearth_model_loaded", "gauge", "1 while the model is loaded.");
   for (const ModelRow& row : models) {
     text.sample({{"model_name", row.model->name}}, row.status == ModelStatus::kLoaded ? 1 : 0);
   }
-  text.family("hearth_model_loads_total", "counter", "How often it was loaded.");
+  text.family("hearth_model_loads_total", "counter", "How often the model was loaded.");
   for (const ModelRow& row : models) {
     text.sample({{"model_name", row.model->name}}, static_cast<double>(row.loads));
   }

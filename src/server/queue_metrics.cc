@@ -15,9 +15,9 @@ void add_devices(const QueueMetricNames& names, std::span<const DeviceStatistics
   for (const Family& family : std::initializer_list<Family>{
            {"_device_up", "gauge", "1 while the device takes texts.",
             [](Device d) { return d.up ? 1.0 : 0.0; }},
-           {"_slot_tokens", "gauge", "Tokens that may wait and run.",
+           {"_slot_tokens", "gauge", "Depth of the device's queue in tokens.",
             [](Device d) { return static_cast<double>(d.slots); }},
-           {"_held_tokens", "gauge", "Tokens that wait and run.",
+           {"_held_tokens", "gauge", "Tokens of texts that wait or run.",
             [](Device d) { return static_cast<double>(d.held); }},
            {"_texts_waiting", "gauge", "Texts that wait.",
             [](Device d) { return static_cast<double>(d.waiting); }},
@@ -25,13 +25,13 @@ void add_devices(const QueueMetricNames& names, std::span<const DeviceStatistics
             [](Device d) { return static_cast<double>(d.running); }},
            {"_texts_done_total", "counter", "Texts that were answered.",
             [](Device d) { return static_cast<double>(d.done); }},
-           {"_texts_late_total", "counter", "Those of them that came too late.",
+           {"_texts_late_total", "counter", "Texts that were answered later than the objective.",
             [](Device d) { return static_cast<double>(d.late); }},
-           {"_batches_total", "counter", "Batches.",
+           {"_batches_total", "counter", "Batches that the device computed.",
             [](Device d) { return static_cast<double>(d.batches); }},
            {"_device_failures_total", "counter", "Failures of the device.",
             [](Device d) { return static_cast<double>(d.failures); }},
-           {"_busy_seconds_total", "counter", "Seconds in which the device ran.",
+           {"_busy_seconds_total", "counter", "Seconds in which the device computed.",
             [](Device d) { return d.busy_seconds; }}}) {
     text->family(std::string(names.devices) + family.name, family.type, family.help);
     for (size_t i = 0; i < devices.size(); ++i) {
@@ -62,9 +62,10 @@ std::string queue_metrics_text(const QueueMetricNames& names, const QueueMetrics
   add_outcomes(metrics.requests, kEnds, &text);
   text.counter(begin + "_texts_total", std::string(names.texts) + " of accepted requests.",
                static_cast<double>(uint64_t{metrics.texts}));
-  text.counter(begin + "_tokens_total", "Tokens of these.",
+  text.counter(begin + "_tokens_total", "Tokens of the texts of accepted requests.",
                static_cast<double>(uint64_t{metrics.tokens}));
-  text.histogram(begin + "_request_seconds", "From a request's head to the end of its answer.",
+  text.histogram(begin + "_request_seconds",
+                 "Seconds from the end of a request's header to the end of its answer.",
                  metrics.requests.seconds);
   add_devices(names, devices, models, &text);
   return text.take();

@@ -43,20 +43,22 @@ std::string needed(const std::string& words, const char* what) {
 
 std::span<const TalkCommands::Command> TalkCommands::commands() {
   static constexpr Command kAll[] = {
-      {"/help", "", "these commands", &TalkCommands::help},
-      {"/clear", "", "clear the conversation; the system message stays", &TalkCommands::clear},
-      {"/regen", "", "ask the last question again", &TalkCommands::regenerate},
-      {"/undo", "", "take the last question and its answer back", &TalkCommands::undo},
-      {"/system", "[TEXT]", "the system message; off: none", &TalkCommands::set_system},
-      {"/set", "[NAME VALUE]", "temperature, top_p, max_tokens, ...", &TalkCommands::set},
-      {"/model", "[NAME]", "go on with another model", &TalkCommands::take_model},
-      {"/read", "FILE", "put a file's text before the next message", &TalkCommands::read_file},
-      {"/save", "FILE", "keep the conversation", &TalkCommands::save},
+      {"/help", "", "list all commands", &TalkCommands::help},
+      {"/clear", "", "remove all messages but the system message", &TalkCommands::clear},
+      {"/regen", "", "send the last message again", &TalkCommands::regenerate},
+      {"/undo", "", "remove the last message and its answer", &TalkCommands::undo},
+      {"/system", "[TEXT]", "set the system message; off: none; without TEXT: show it",
+       &TalkCommands::set_system},
+      {"/set", "[NAME VALUE]", "set temperature, top_p, max_tokens, ...; without NAME: show all",
+       &TalkCommands::set},
+      {"/model", "[NAME]", "use another model; without NAME: list them", &TalkCommands::take_model},
+      {"/read", "FILE", "add a file's text to the next message", &TalkCommands::read_file},
+      {"/save", "FILE", "save the conversation", &TalkCommands::save},
       {"/load", "FILE", "load a saved conversation", &TalkCommands::load},
-      {"/think", "on|off", "whether the model thinks first", &TalkCommands::think},
+      {"/think", "on|off", "turn thinking on or off", &TalkCommands::think},
       {"/stats", "", "show tokens, speeds, and what was reused", &TalkCommands::print_stats},
       {"/edit", "[TEXT]", "write a message in $EDITOR", &TalkCommands::edit},
-      {"/exit", "", "end, as Ctrl-D does", &TalkCommands::exit}};
+      {"/exit", "", "leave the chat, as Ctrl-D does", &TalkCommands::exit}};
   return kAll;
 }
 
@@ -133,7 +135,8 @@ void TalkCommands::set_system(const std::string& words) {
 
 void TalkCommands::set(const std::string& words) {
   if (words.empty()) {
-    if (talk_.settings_.empty()) talk_.say("all is as the server has it");
+    if (talk_.settings_.empty())
+      talk_.say("no setting was changed: the server's defaults are used");
     for (const auto& [name, value] : talk_.settings_) talk_.say(name + " " + value);
     return;
   }
