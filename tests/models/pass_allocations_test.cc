@@ -5,15 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 
 #include "fast_gpu.h"
 #include "hybrid/described_target.h"
 #include "hybrid/prefill_pass.h"
 #include "models/test_source.h"
+#include "replaced_new.h"
 
+namespace hearth {
 namespace {
 
 // The number of allocations of one thread.
@@ -29,18 +29,12 @@ const Allocations& allocations() {
 
 }  // namespace
 
-// These are not inlined, since g++ would then report a mismatched pair.
-[[gnu::noinline]] void* operator new(size_t bytes) {
+bool may_allocate() {
   const Allocations& of = allocations();
   if (of.thread.load() == std::this_thread::get_id()) ++of.count;
-  void* got = std::malloc(bytes > 0 ? bytes : 1);
-  if (got == nullptr) throw std::bad_alloc();
-  return got;
+  return true;
 }
-[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
-[[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
 
-namespace hearth {
 namespace {
 
 // An accelerator that computes nothing, reports all work as done at once, and allocates nothing on

@@ -10,17 +10,17 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 
 #include "embed/sim_device.h"
 #include "formats/gguf.h"
+#include "replaced_new.h"
 #include "server/app.h"
 #include "server/sampling_defaults.h"
 #include "tiny_engine.h"
 #include "tokenizer/test_vocab.h"
 
+namespace hearth {
 namespace {
 
 // Says which allocations fail: `failing` of them, after a number of others, on all threads except
@@ -45,14 +45,9 @@ bool falls_short() {
 
 }  // namespace
 
-// These are not inlined, since g++ would then report a mismatched pair.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  void* got = falls_short() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
-  if (got == nullptr) throw std::bad_alloc();
-  return got;
-}
-[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
-[[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
+bool may_allocate() { return !falls_short(); }
+
+}  // namespace hearth
 
 extern "C" {
 void* __real_realloc(void* old, size_t bytes);  // NOLINT: the linker's name
@@ -60,7 +55,7 @@ void* __wrap_realloc(void* old, size_t bytes);  // NOLINT
 
 // NOLINTNEXTLINE
 void* __wrap_realloc(void* old, size_t bytes) {
-  return falls_short() ? nullptr : __real_realloc(old, bytes);
+  return hearth::may_allocate() ? __real_realloc(old, bytes) : nullptr;
 }
 }
 

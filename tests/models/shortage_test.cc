@@ -3,16 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <map>
-#include <new>
 #include <thread>
 
 #include "engine/scheduler.h"
 #include "formats/gguf.h"
+#include "replaced_new.h"
 #include "tiny_engine.h"
 #include "tokenizer/test_vocab.h"
 
+namespace hearth {
 namespace {
 
 // Says which allocation fails: the `failing`th that `thread` makes.
@@ -28,20 +28,11 @@ const Shortage& shortage() {
 
 }  // namespace
 
-// These are not inlined, since g++ would then report a mismatched pair.
-[[gnu::noinline]] void* operator new(size_t bytes) {
+bool may_allocate() {
   const Shortage& now = shortage();
-  if (now.thread.load() == std::this_thread::get_id() && ++now.allocations == now.failing) {
-    throw std::bad_alloc();
-  }
-  void* got = std::malloc(bytes > 0 ? bytes : 1);
-  if (got == nullptr) throw std::bad_alloc();
-  return got;
+  return now.thread.load() != std::this_thread::get_id() || ++now.allocations != now.failing;
 }
-[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
-[[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
 
-namespace hearth {
 namespace {
 
 #if defined(HEARTH_FEW_ROUNDS)
