@@ -1,5 +1,6 @@
 #include "chat/turn_language.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -206,7 +207,9 @@ TEST(TurnLanguage, RelaxesASchemaWhoseGrammarTakesTooLong) {
   order.tools[0].strict = true;
   EXPECT_EQ(error_of(order), "");
   order.tools.back().strict = true;
-  EXPECT_NE(error_of(order).find("is too complex"), std::string::npos);
+  // A slow machine has no time left before it has done too many steps.
+  EXPECT_THAT(error_of(order), testing::AnyOf(testing::HasSubstr("is too complex"),
+                                              testing::HasSubstr("takes too long to compile")));
 }
 
 // Sentences about relaxed schemas are short enough to read, and limited in number.

@@ -277,13 +277,14 @@ class EmbedTest(ProgramTest):
         self.assertRegex(err, r"(?s)1 threads, .*cpu: 1 texts in 1 batches, 0 late, 0 failures")
 
     def test_many_lines_take_no_more_memory(self):
+        if self.has_address_sanitizer():
+            self.skipTest("AddressSanitizer keeps memory of its own")
+
         def peak(count):
             path = self.folder / "many.txt"
             path.write_text("".join(f"{i} abc\n" for i in range(count)))
             out = self.folder / "many.npy"
-            # A sanitizer would keep freed memory.
-            env = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=0"}
-            process = self.start("embed", self.random, *MEAN, path, "-o", out, env=env,
+            process = self.start("embed", self.random, *MEAN, path, "-o", out,
                                  stderr=subprocess.DEVNULL)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)

@@ -41,6 +41,10 @@ class ProgramTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
+    def has_address_sanitizer(self):
+        """Whether the program was built with AddressSanitizer, which lists its own options."""
+        return "AddressSanitizer" in self.call("--version", env={"ASAN_OPTIONS": "help=1"})[2]
+
     def start(self, *words, **how):
         ProgramTest.calls.append((None, [str(word) for word in words]))
         how.setdefault("env", {**os.environ, **self.env})

@@ -75,9 +75,19 @@ class Server:
     def last_words(self):
         return self.said()[-8000:]
 
-    def resident_bytes(self):
-        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+    def _bytes(self, column):
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[column])
         return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def address_space(self):
+        return self._bytes(0)
+
+    def resident_bytes(self):
+        return self._bytes(1)
+
+    def has_sanitizer(self):
+        """Whether the program was built with a sanitizer, which takes terabytes of addresses."""
+        return self.address_space() > 1 << 40
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
