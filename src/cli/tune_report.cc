@@ -61,7 +61,7 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
     json.key("attention").object().key("places").number(attend->schedule.places);
     json.key("tasks").number(attend->schedule.tasks);
     json_cost(json, attend->cost, attend->trials);
-    json.key("confirmed").boolean(attend->confirmed).end_object();
+    json.key("confirmed").boolean(attend->confirmed.schedule == attend->schedule).end_object();
   }
   json.key("steps").array();
   for (const TunedStep& step : tuned.steps) {

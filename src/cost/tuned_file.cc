@@ -257,10 +257,14 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
     attend.cost = reader.ratio();
     attend.trials = reader.trials();
     attend.schedule = read_attention(reader);
-    attend.confirmed = reader.confirmed();
   } else if (key == "attend_tried") {
     if (!tuned->attend) reader.refuse_line("comes before the section on attention");
     tuned->attend->tried.push_back(read_attention(reader));
+  } else if (key == "attend_confirmed") {
+    if (!tuned->attend) reader.refuse_line("comes before the section on attention");
+    if (!tuned->attend->confirmed.schedule.is_default()) reader.refuse_line("repeats an entry");
+    tuned->attend->confirmed.cost = reader.ratio();
+    tuned->attend->confirmed.schedule = read_attention(reader);
   } else if (key == "step") {
     TunedStep& step = tuned->steps.emplace_back();
     step.phase = reader.phase();
@@ -274,10 +278,6 @@ LineRead read_kernels_line(Reader& reader, std::string_view key, Tuned* tuned) {
   return LineRead::kYes;
 }
 
-std::string confirmed_text(bool confirmed) {
-  return confirmed ? fmt::format(" {}", kConfirmed) : "";
-}
-
 std::string kernels_text(const Tuned& tuned) {
   std::string text;
   auto add = [&](const char* key, const TunedProduct& product) {
@@ -287,16 +287,21 @@ std::string kernels_text(const Tuned& tuned) {
   for (const TunedProduct& product : tuned.products) add("product", product);
   for (const TunedProduct& product : tuned.others) add("other", product);
   if (const std::optional<TunedAttend>& attend = tuned.attend) {
-    text += fmt::format("attend {} trials {} {} {}{}\n", ratio_text(attend->cost), attend->trials,
-                        attend->schedule.places, attend->schedule.tasks,
-                        confirmed_text(attend->confirmed));
+    text += fmt::format("attend {} trials {} {} {}\n", ratio_text(attend->cost), attend->trials,
+                        attend->schedule.places, attend->schedule.tasks);
     for (const AttendSchedule& one : attend->tried) {
       text += fmt::format("attend_tried {} {}\n", one.places, one.tasks);
     }
+    const auto& [schedule, cost] = attend->confirmed;
+    if (!schedule.is_default()) {
+      text += fmt::format("attend_confirmed {} {} {}\n", ratio_text(cost), schedule.places,
+                          schedule.tasks);
+    }
   }
   for (const TunedStep& step : tuned.steps) {
-    text += fmt::format("step {} {} {} trials {}{}\n", phase_name(step.phase), step.size,
-                        ratio_text(step.cost), step.trials, confirmed_text(step.confirmed));
+    text += fmt::format("step {} {} {} trials {}", phase_name(step.phase), step.size,
+                        ratio_text(step.cost), step.trials);
+    text += step.confirmed ? fmt::format(" {}\n", kConfirmed) : "\n";
   }
   return text;
 }

@@ -18,7 +18,8 @@
 //   section kernels
 //   product 0.912 0.905 0.919 trials 61 schedule q8_0 4096 1024 threads 2 rows 16 tile ...
 //   other 0.874 0.861 0.889 trials 70 schedule q8_0 4096 1024 threads 4 rows 16 tile ...
-//   attend 0.981 0.975 0.988 trials 20 4 8 confirmed
+//   attend 0.981 0.975 0.988 trials 20 4 8
+//   attend_confirmed 0.985 0.979 0.991 4 0
 //   attend_tried 4 0
 //   attend_tried 0 8
 //   step decode 16 0.981 0.975 0.988 trials 20 confirmed
@@ -40,12 +41,13 @@
 //   other            the same for a product that no step has under the plan that is kept, but that
 //                    steps have under plans that were compared with it
 //   attend           the cost of decode's steps with an attention schedule (AttendSchedule), then
-//                    its places and tasks; attend_tried lines have the schedules that were tried
+//                    its places and tasks; attend_tried lines have the schedules that were tried,
+//                    and attend_confirmed has those values whose gain showed twice, with their cost
 //   step             the cost of whole steps with all of these: decode of so many sequences, or a
 //                    prompt of so many tokens
 //
-// A gain of attention or of a step is confirmed when a second comparison at the end of tuning
-// showed it, too.
+// A step is confirmed if it needs no second comparison any more: a second one showed its gain, or
+// nothing gains.
 //
 // A section may be missing; if not, it comes once and ends with `end`. A table in tuned_file.cc has
 // an entry for each section that reads it, so that more sections can be added.
@@ -135,6 +137,13 @@ struct TunedProduct {
   bool operator==(const TunedProduct&) const = default;
 };
 
+// An attention schedule whose gain showed in a second comparison, too.
+struct ConfirmedAttend {
+  AttendSchedule schedule;
+  TimeRatio cost;  // of decode's steps, as a part of their time by the default
+  bool operator==(const ConfirmedAttend&) const = default;
+};
+
 struct TunedAttend {
   AttendSchedule schedule;  // empty where the default stays
   TimeRatio cost;           // of decode's steps, as a part of their time by the default
@@ -142,7 +151,7 @@ struct TunedAttend {
   // All schedules that were compared, also those that were taken. Each sets either the places or
   // the tasks.
   std::vector<AttendSchedule> tried;
-  bool confirmed = false;
+  ConfirmedAttend confirmed = {};  // the same schedule, or one without those values that came later
   bool operator==(const TunedAttend&) const = default;
 };
 

@@ -62,6 +62,7 @@ class TunedStoreTest : public testing::Test {
 TEST_F(TunedStoreTest, TextRoundTrips) {
   tuned_.attend = {
       {.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {{.places = 4}, {.tasks = 8}}};
+  tuned_.attend->confirmed = {{.places = 4}, {0.875, 0.75, 0.9375}};
   const std::string text = tuned_text(tuned_);
   EXPECT_EQ(parse_tuned(text, "f"), tuned_) << text;
   Tuned bare;
@@ -92,6 +93,7 @@ TEST_F(TunedStoreTest, SchedulesOfProductsThatGainNowhereAreLeftOut) {
 TEST_F(TunedStoreTest, AttentionIsAsItWasFound) {
   EXPECT_TRUE(timed_schedules(tuned_).attend.is_default());
   tuned_.attend = {{.places = 4, .tasks = 8}, {0.75, 0.5, 0.875}, 20, {{.places = 4}}};
+  tuned_.attend->confirmed = {{.places = 4}, {0.875, 0.75, 0.9375}};
   EXPECT_EQ(timed_schedules(tuned_).attend, tuned_.attend->schedule);
   const std::string text = tuned_text(tuned_), line = "attend 0.75 0.5 0.875 trials 20 4 8\n";
   ASSERT_NE(text.find(line), std::string::npos) << text;
@@ -99,8 +101,13 @@ TEST_F(TunedStoreTest, AttentionIsAsItWasFound) {
   EXPECT_THROW(parse_tuned(twice.insert(text.find(line), line), "f"), Error);
   const std::string tried = "attend_tried 4 0\n";
   ASSERT_NE(text.find(line + tried), std::string::npos) << text;
-  std::string before = text;
-  EXPECT_THROW(parse_tuned(before.insert(text.find(line), tried), "f"), Error);
+  const std::string confirmed = "attend_confirmed 0.875 0.75 0.9375 4 0\n";
+  for (const std::string& later : {tried, confirmed}) {
+    std::string before = text;
+    EXPECT_THROW(parse_tuned(before.insert(text.find(line), later), "f"), Error) << later;
+  }
+  std::string again = text;
+  EXPECT_THROW(parse_tuned(again.insert(text.find(confirmed), confirmed), "f"), Error);
 }
 
 TEST_F(TunedStoreTest, StepsAndAttentionAreOfOnePlan) {

@@ -22,9 +22,10 @@ void add_requests(const AppMetrics& metrics, MetricsText* text) {
                   metrics.first_token_seconds);
   text->histogram("hearth_time_per_output_token_seconds",
                   "Mean seconds between two tokens of a text.", metrics.token_seconds);
-  text->histogram("hearth_e2e_request_latency_seconds",
-                  "Seconds from the end of a request's header to the end of its answer.",
-                  metrics.requests.seconds);
+  text->histogram(
+      "hearth_e2e_request_latency_seconds",
+      "Seconds from the end of a header to the end of the answer, where no error occurred.",
+      metrics.requests.seconds);
   text->histogram("hearth_request_queue_time_seconds",
                   "Seconds from a request's submission to its first step.", metrics.queue_seconds);
   text->histogram("hearth_request_prefill_time_seconds",
@@ -75,7 +76,7 @@ constexpr Figure kCounters[] = {
     {"hearth_unstreamed_prompts_total", "Prompts that the cores computed after a GPU had failed.",
      &Statistics::unstreamed_prompts},
     {"hearth_changed_prompts_total",
-     "Prompts that the cores computed in place of a GPU with other bits.",
+     "Prompts that the cores computed, though a GPU whose results differ should have.",
      &Statistics::changed_prompts},
     {"hearth_stream_passes_total", "Passes of prompts through a GPU that have ended.",
      &Statistics::stream_passes},
@@ -122,7 +123,7 @@ constexpr Figure kGauges[] = {
     {"hearth_stream_bytes_in_flight", "Bytes of GPU memory that streamed weights pass through.",
      &Statistics::stream_bytes_in_flight},
     {"hearth_stream_threshold",
-     "Fewest tokens of a prompt that the GPU computes; 0: where it is predicted to be faster.",
+     "Fewest tokens of a prompt for the GPU; 0: each goes where it is predicted to end sooner.",
      &Statistics::stream_threshold},
     {"hearth_state_cache_states", "Number of recurrent states that may be saved.",
      &Statistics::max_kept_states},

@@ -64,9 +64,10 @@ std::string queue_metrics_text(const QueueMetricNames& names, const QueueMetrics
                static_cast<double>(uint64_t{metrics.texts}));
   text.counter(begin + "_tokens_total", "Tokens of the texts of accepted requests.",
                static_cast<double>(uint64_t{metrics.tokens}));
-  text.histogram(begin + "_request_seconds",
-                 "Seconds from the end of a request's header to the end of its answer.",
-                 metrics.requests.seconds);
+  text.histogram(
+      begin + "_request_seconds",
+      "Seconds from the end of a header to the end of the answer, where no error occurred.",
+      metrics.requests.seconds);
   add_devices(names, devices, models, &text);
   return text.take();
 }

@@ -156,7 +156,7 @@ void Talk::ask_again() {
 void Talk::note_end(const ChatAnswer& answer) {
   if (answer.stopped) {
     if (!terminal_) status_ = kStoppedStatus;
-    say(said_.asks() ? "stopped before the answer: /regen asks again, /undo removes the question"
+    say(said_.asks() ? "stopped before the answer: /regen asks again, /undo removes the message"
                      : "stopped; the partial answer is kept: /regen asks again");
   } else if (!answer.problem.empty()) {
     if (!terminal_) status_ = kFailedStatus;

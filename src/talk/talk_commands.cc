@@ -49,7 +49,7 @@ std::span<const TalkCommands::Command> TalkCommands::commands() {
       {"/undo", "", "remove the last message and its answer", &TalkCommands::undo},
       {"/system", "[TEXT]", "set the system message; off: none; without TEXT: show it",
        &TalkCommands::set_system},
-      {"/set", "[NAME VALUE]", "set temperature, top_p, max_tokens, ...; without NAME: show all",
+      {"/set", "[NAME VALUE]", "set temperature, top_p, ...; without NAME: show changes",
        &TalkCommands::set},
       {"/model", "[NAME]", "use another model; without NAME: list them", &TalkCommands::take_model},
       {"/read", "FILE", "add a file's text to the next message", &TalkCommands::read_file},
@@ -116,12 +116,12 @@ void TalkCommands::clear(const std::string&) {
 }
 
 void TalkCommands::regenerate(const std::string&) {
-  if (!talk_.said_.drop_answer()) fail(ErrorCode::kUsage, "there is no question yet");
+  if (!talk_.said_.drop_answer()) fail(ErrorCode::kUsage, "there is no message yet");
   talk_.ask_again();
 }
 
 void TalkCommands::undo(const std::string&) {
-  if (!talk_.said_.undo()) fail(ErrorCode::kUsage, "there is no question yet");
+  if (!talk_.said_.undo()) fail(ErrorCode::kUsage, "there is no message yet");
 }
 
 void TalkCommands::set_system(const std::string& words) {

@@ -11,6 +11,10 @@ namespace {
 // by this part or more.
 constexpr double kMustSave = 0.01;
 
+TimeRatio product(const TimeRatio& a, const TimeRatio& b) {
+  return {a.ratio * b.ratio, a.low * b.low, a.high * b.high};
+}
+
 // Returns `schedule`, but with those values that `one` sets.
 AttendSchedule with(AttendSchedule schedule, const AttendSchedule& one) {
   if (one.places != 0) schedule.places = one.places;
@@ -52,9 +56,7 @@ bool search_attention(const std::vector<AttendSchedule>& candidates,
     const TimeRatio& cost = compared->cost;
     if (cost.high <= 1 - kMustSave && compared->dearest <= 1 + kMustSave) {
       found.schedule = other;
-      found.confirmed = false;
-      found.cost = {found.cost.ratio * cost.ratio, found.cost.low * cost.low,
-                    found.cost.high * cost.high};
+      found.cost = product(found.cost, cost);
     }
     *known = std::move(found);
     save();
@@ -64,18 +66,24 @@ bool search_attention(const std::vector<AttendSchedule>& candidates,
 
 bool confirm_attention(const CompareAttention& compare, const std::function<void()>& save,
                        std::optional<TunedAttend>* known) {
-  if (!*known || (*known)->schedule.is_default() || (*known)->confirmed) return true;
+  if (!*known || (*known)->schedule == (*known)->confirmed.schedule) return true;
   TunedAttend& found = **known;
-  const std::optional<PlanPairs::Comparison> compared = compare({}, found.schedule);
-  if (!compared) return false;
-  found.trials += compared->pairs;
-  found.confirmed = true;
-  if (compared->cost.ratio > 1 || compared->dearest > 1 + kMustSave) {
-    found.schedule = {};
-    found.cost = {};
-  } else if (compared->cost.ratio > found.cost.ratio) {
-    found.cost = compared->cost;
+  ConfirmedAttend& confirmed = found.confirmed;
+  for (const AttendSchedule& one : {AttendSchedule{.places = found.schedule.places},
+                                    AttendSchedule{.tasks = found.schedule.tasks}}) {
+    const AttendSchedule other = with(confirmed.schedule, one);
+    if (other == confirmed.schedule) continue;
+    const std::optional<PlanPairs::Comparison> compared = compare(confirmed.schedule, other);
+    if (!compared) return false;
+    found.trials += compared->pairs;
+    if (compared->cost.ratio > 1 || compared->dearest > 1 + kMustSave) continue;
+    confirmed = {other, product(confirmed.cost, compared->cost)};
   }
+  if (found.schedule != confirmed.schedule || confirmed.cost.ratio > found.cost.ratio) {
+    found.cost = confirmed.cost;
+  }
+  found.schedule = confirmed.schedule;
+  confirmed.cost = found.cost;
   save();
   return true;
 }

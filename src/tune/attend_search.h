@@ -34,9 +34,9 @@ bool search_attention(const std::vector<AttendSchedule>& candidates,
                       const CompareAttention& compare, const std::function<void()>& save,
                       std::optional<TunedAttend>* known);
 
-// Compares the schedule that was taken with the default one again, if it is not confirmed. It stays
-// if it still makes steps no slower on average, and no case slower by 1 %. Of both comparisons, the
-// cost with the smaller gain is kept. Returns false where it was stopped.
+// Compares each value that was taken a second time, with the schedule that has only the confirmed
+// values. A value stays if it makes steps no slower on average, and no case slower by more than 1
+// %. Of both costs, the one with the smaller gain is kept. Returns false where it was stopped.
 bool confirm_attention(const CompareAttention& compare, const std::function<void()>& save,
                        std::optional<TunedAttend>* known);
 

@@ -23,10 +23,22 @@ class AttendSearchTest : public testing::Test {
         attend_candidates(1, depth), compare, [&] { ++saved_; }, &known_);
   }
 
+  bool confirm(std::vector<std::optional<PlanPairs::Comparison>> answers) {
+    asked_.clear();
+    incumbents_.clear();
+    auto compare = [&](const AttendSchedule& incumbent, const AttendSchedule& challenger) {
+      incumbents_.push_back(incumbent);
+      asked_.push_back(challenger);
+      return asked_.size() > answers.size() ? std::nullopt : answers[asked_.size() - 1];
+    };
+    return confirm_attention(
+        compare, [&] { ++saved_; }, &known_);
+  }
+
   static constexpr PlanPairs::Comparison kGains{{0.5, 0.5, 0.75}, 0.9, 8};
   static constexpr PlanPairs::Comparison kLittle{{0.98, 0.97, 0.995}, 0.99, 20};
   static constexpr PlanPairs::Comparison kSlowsOne{{0.5, 0.5, 0.75}, 1.02, 10};
-  std::vector<AttendSchedule> asked_;
+  std::vector<AttendSchedule> incumbents_, asked_;
   std::optional<TunedAttend> known_;
   uint32_t saved_ = 0;
 };
@@ -49,42 +61,44 @@ TEST_F(AttendSearchTest, EachIsHeldAgainstWhatWonBeforeAndSavedAtOnce) {
 }
 
 TEST_F(AttendSearchTest, AGainMustShowTwice) {
-  std::optional<PlanPairs::Comparison> answer;
-  auto confirm = [&] {
-    asked_.clear();
-    auto compare = [&](const AttendSchedule& incumbent, const AttendSchedule& challenger) {
-      EXPECT_TRUE(incumbent.is_default());
-      asked_.push_back(challenger);
-      return answer;
-    };
-    return confirm_attention(
-        compare, [&] { ++saved_; }, &known_);
-  };
-  EXPECT_TRUE(confirm()) << "nothing was found yet";
+  EXPECT_TRUE(confirm({})) << "nothing was found yet";
   ASSERT_TRUE(search(kDeep, {kGains, kLittle, kLittle, kLittle}));
-  EXPECT_FALSE(known_->confirmed);
-  EXPECT_FALSE(confirm()) << "it was stopped";
-  answer = kLittle;
-  EXPECT_TRUE(confirm());
+  EXPECT_FALSE(confirm({})) << "it was stopped";
+  EXPECT_TRUE(confirm({kLittle}));
+  EXPECT_EQ(incumbents_, (std::vector<AttendSchedule>{{0, 0}}));
   EXPECT_EQ(asked_, (std::vector<AttendSchedule>{{4, 0}}));
-  EXPECT_TRUE(known_->confirmed);
   EXPECT_EQ(known_->schedule, (AttendSchedule{4, 0}));
   EXPECT_EQ(known_->cost, kLittle.cost) << "the smaller gain counts";
   EXPECT_EQ(known_->trials, 88u);
-  EXPECT_TRUE(confirm());
+  EXPECT_TRUE(confirm({}));
   EXPECT_TRUE(asked_.empty()) << "it is confirmed";
+  EXPECT_EQ(saved_, 5u);
+}
+
+TEST_F(AttendSearchTest, WhatGainsNoMoreIsTakenBack) {
   for (const PlanPairs::Comparison& loses :
        {kSlowsOne, PlanPairs::Comparison{{1.02, 0.99, 1.05}, 1.005, 20}}) {
-    TunedAttend& found = *known_;
-    found.schedule = {4, 0};
-    found.confirmed = false;
-    answer = loses;
-    EXPECT_TRUE(confirm());
+    known_ = {.schedule = {4, 0}, .cost = {0.5, 0.5, 0.75}, .trials = 8, .tried = {}};
+    EXPECT_TRUE(confirm({loses}));
     EXPECT_TRUE(known_->schedule.is_default());
     EXPECT_EQ(known_->cost, TimeRatio());
-    EXPECT_TRUE(confirm());
+    EXPECT_TRUE(confirm({}));
   }
-  EXPECT_EQ(saved_, 7u);
+}
+
+TEST_F(AttendSearchTest, AConfirmedValueStaysWhereALaterOneIsTakenBack) {
+  known_ = {.schedule = {4, 8}, .cost = {0.25, 0.25, 0.5}, .trials = 8, .tried = {}};
+  EXPECT_TRUE(confirm({kGains, kSlowsOne}));
+  EXPECT_EQ(incumbents_, (std::vector<AttendSchedule>{{0, 0}, {4, 0}}));
+  EXPECT_EQ(asked_, (std::vector<AttendSchedule>{{4, 0}, {4, 8}}));
+  EXPECT_EQ(known_->schedule, (AttendSchedule{4, 0}));
+  EXPECT_EQ(known_->cost, kGains.cost);
+  known_->schedule.tasks = 16;
+  known_->cost = {0.25, 0.25, 0.5};
+  EXPECT_TRUE(confirm({kLittle}));
+  EXPECT_EQ(incumbents_, (std::vector<AttendSchedule>{{4, 0}}));
+  EXPECT_EQ(known_->schedule, (AttendSchedule{4, 16}));
+  EXPECT_EQ(known_->cost.ratio, 0.5 * 0.98);
 }
 
 TEST_F(AttendSearchTest, DeeperCasesAskForWhatShallowOnesCouldNot) {

@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 // The most pairs of trials for a whole step, or for a schedule of attention.
-constexpr uint32_t kMaxPairs = 20;
+constexpr uint32_t kMaxStepPairs = 20;
 
 }  // namespace
 
@@ -42,12 +42,12 @@ CompareAttention ScheduleTuner::compare_attention(const Tuned& tuned, uint32_t m
 }
 
 bool ScheduleTuner::tune_attention(Tuned* tuned) {
-  return search_attention(attention_left(*tuned), compare_attention(*tuned, kMaxPairs), hooks_.save,
-                          &tuned->attend);
+  return search_attention(attention_left(*tuned), compare_attention(*tuned, kMaxStepPairs),
+                          hooks_.save, &tuned->attend);
 }
 
 bool ScheduleTuner::confirm_attention(Tuned* tuned) {
-  return hearth::confirm_attention(compare_attention(*tuned, kMaxPairs / 2), hooks_.save,
+  return hearth::confirm_attention(compare_attention(*tuned, kMaxStepPairs / 2), hooks_.save,
                                    &tuned->attend);
 }
 
@@ -84,8 +84,8 @@ std::optional<StepComparison> ScheduleTuner::compare_step(const StepCase& one,
   const double about = phase == Phase::kDecode ? timer_.about_decode(size)
                                                : timer_.about_prompt(size) +
                                                      timer_.about_prompt(std::min(size, kTaskRows));
-  // Each step is compared twice, so that each comparison has half of the pairs.
-  const uint32_t most = std::max(2u, std::min(kMaxPairs, hooks_.max_pairs(2 * about)) / 2);
+  // Each step is compared twice, so each comparison has half of the pairs.
+  const uint32_t most = std::min(kMaxStepPairs, hooks_.max_pairs(2 * about)) / 2;
   PairedTrials pairs(most);
   uint32_t disturbed = 0;
   auto trial = [&](const ScheduleTable& schedules) {

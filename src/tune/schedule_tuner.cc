@@ -217,9 +217,11 @@ const ScheduleEntry* ScheduleTuner::learned_of(const ProductShape& product, uint
 // then those that confirm both.
 WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tuned& tuned,
                                   bool steps) const {
-  // How many trials a product takes (a short trial counts as several), how many trials a whole step
-  // takes each time, and how many decode steps one of those trials has.
-  constexpr double kProductTrials = 360, kStepTrials = 14, kStepsOfDecode = 5;
+  // How many trials a product takes; a short trial counts as several.
+  constexpr double kProductTrials = 360;
+  // How many trials one comparison of a whole step takes, and how many decode steps such a trial
+  // has.
+  constexpr double kStepTrials = 14, kStepsOfDecode = 5;
   // How many multiplications a thread does in a second. With fewer than kReadingRows rows, a
   // product takes as long as with kReadingRows, since reading the weights limits it.
   constexpr double kRate = 40e9;
@@ -251,6 +253,7 @@ WorkShare ScheduleTuner::share_of(const std::vector<ProductCase>& all, const Tun
     of_steps.push_back(kStepTrials * seconds(weights, rows, engine_.threads()));
   }
   lengths.insert(lengths.end(), of_steps.begin(), of_steps.end());
+  // A candidate for attention has twice the pairs of a step's comparison.
   lengths.insert(lengths.end(), attention_left(tuned).size(), 2 * decode);
   lengths.insert(lengths.end(), of_steps.begin(), of_steps.end());
   lengths.push_back(decode);

@@ -24,20 +24,19 @@ std::vector<StepCase> step_cases(const TuneCases& cases, const EnginePlan& plan)
   return all;
 }
 
-bool reset_step(const StepCase& one, uint32_t prompt_rows, Tuned* tuned) {
+void reset_step(const StepCase& one, uint32_t prompt_rows, Tuned* tuned) {
   std::vector<ScheduleEntry> reset;
   for (TunedProduct& product : tuned->products) {
-    if (product.entry.schedule.is_default() || !one.has(product.entry)) continue;
+    if (!one.has_found(product)) continue;
     reset.push_back(product.entry);
     product.entry.schedule = {};
     product.cost = {};
   }
-  const size_t erased = std::erase_if(tuned->steps, [&](const TunedStep& step) {
+  std::erase_if(tuned->steps, [&](const TunedStep& step) {
     const StepCase other = step_case(step.phase, step.size, prompt_rows);
     return !one.is_of(step) &&
            std::ranges::any_of(reset, [&](const ScheduleEntry& entry) { return other.has(entry); });
   });
-  return erased > 0;
 }
 
 }  // namespace hearth

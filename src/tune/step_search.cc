@@ -11,14 +11,21 @@ const TunedStep* find_step(const StepCase& one, const Tuned& tuned) {
   return found == tuned.steps.end() ? nullptr : &*found;
 }
 
-// Returns the next step to compare: those that were never timed come first. Null: none is left.
+bool has_found_schedules(const StepCase& one, const Tuned& tuned) {
+  return std::ranges::any_of(tuned.products,
+                             [&](const TunedProduct& product) { return one.has_found(product); });
+}
+
+// Returns the next step to compare; null: none is left. Those that were never timed come first,
+// then those whose first comparison is the oldest.
 const StepCase* next_step(const std::vector<StepCase>& all, bool confirm, const Tuned& tuned) {
   for (const StepCase& one : all) {
     if (find_step(one, tuned) == nullptr) return &one;
   }
   if (!confirm) return nullptr;
-  for (const StepCase& one : all) {
-    if (!find_step(one, tuned)->confirmed) return &one;
+  for (const TunedStep& step : tuned.steps) {
+    const auto one = std::ranges::find_if(all, [&](const StepCase& of) { return of.is_of(step); });
+    if (one != all.end() && !step.confirmed) return &*one;
   }
   return nullptr;
 }
@@ -33,12 +40,6 @@ void keep_step(const StepCase& one, const TunedStep& step, Tuned* tuned) {
 }
 
 }  // namespace
-
-bool has_found_schedules(const StepCase& one, const Tuned& tuned) {
-  return std::ranges::any_of(tuned.products, [&](const TunedProduct& product) {
-    return !product.entry.schedule.is_default() && one.has(product.entry);
-  });
-}
 
 bool search_steps(const std::vector<StepCase>& all, bool confirm, uint32_t prompt_rows,
                   const CompareStep& compare, const std::function<void()>& save, Tuned* tuned) {

@@ -1,7 +1,8 @@
 // Decides for which whole steps the schedules of their products stay. Each step is timed twice, by
 // pairs of trials with the schedules that were found and with the default ones. The second time
-// comes when all else is tuned. A gain must show both times, since other guests and programs may
-// change for minutes what memory delivers, and with it which schedule is faster.
+// comes when all else is tuned, and as late after the first as it can. A gain must show both times,
+// since other guests and programs may change for minutes what memory delivers, and with it which
+// schedule is faster.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,9 @@ struct StepComparison {
   uint32_t pairs = 0;
 };
 
-// Compares the step with the present results and with default schedules; none if the search must
-// stop.
+// Times the step with the schedules found and with default ones, in pairs. Returns none if the
+// search must stop.
 using CompareStep = std::function<std::optional<StepComparison>(const StepCase&)>;
-
-// Whether a product of the step has another schedule than the default one.
-bool has_found_schedules(const StepCase& one, const Tuned& tuned);
 
 // Compares the steps of `all` that were not timed yet. With `confirm`, then compares those again
 // that were timed once. If a step gets no faster, its products lose their schedules (reset_step());

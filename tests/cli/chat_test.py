@@ -126,7 +126,7 @@ class ChatTest(ProgramTest):
     def test_commands(self):
         chat = self.talk("--system", "Be brief.", "--no-history")
         self.assertIn("/regen", self.say(chat, "/help"))
-        self.assertEqual(self.say(chat, "/undo"), "there is no question yet\r\n")
+        self.assertEqual(self.say(chat, "/undo"), "there is no message yet\r\n")
         self.assertEqual(self.say(chat, "/system"), "Be brief.\r\n")
         self.assertEqual(self.say(chat, "one"), "one\r\n")
         self.assertEqual(self.server.said(), [("system", "Be brief."), ("user", "one")])

@@ -109,7 +109,7 @@ TEST_F(ScheduleTunerTest, FoundSchedulesAreOnTheMenuAndGain) {
   }
   ASSERT_TRUE(tuned_.attend);
   EXPECT_EQ(tuned_.attend->tried.size(), 1u) << "20 positions are one span";
-  EXPECT_NE(tuned_.attend->confirmed, tuned_.attend->schedule.is_default());
+  EXPECT_EQ(tuned_.attend->confirmed.schedule, tuned_.attend->schedule);
   EXPECT_TRUE(engine_->options().schedules.empty()) << "the engine goes on as before";
   expect_one_dealing();
   // A second search has nothing left to measure.
