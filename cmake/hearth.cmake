@@ -88,6 +88,11 @@ function(hearth_test name)
   endforeach()
 endfunction()
 
+# The compiler of Vulkan's software driver does not free all of its memory.
+function(hearth_test_uses_vulkan test)
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+endfunction()
+
 # Where Vulkan's validation layer is installed, the test runs under it, with its checks of
 # synchronisation within a queue and across submissions, and fails where it says anything.
 function(hearth_vulkan_validates test)
@@ -95,9 +100,8 @@ function(hearth_vulkan_validates test)
   set(across VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT)
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
                VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
-               VK_LAYER_ENABLES=${within}:${across}
-               # The software driver's compiler does not free all of its memory.
-               ASAN_OPTIONS=detect_leaks=0)
+               VK_LAYER_ENABLES=${within}:${across})
+  hearth_test_uses_vulkan(${test})
   set_property(TEST ${test} APPEND PROPERTY FAIL_REGULAR_EXPRESSION "Validation (Error|Warning)")
 endfunction()
 

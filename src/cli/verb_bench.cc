@@ -188,16 +188,25 @@ std::vector<CLI::Option*> add_step_options(CLI::App& verb, BenchArgs* args) {
   return options;
 }
 
+using OptionNames = std::initializer_list<const char*>;
+
+// How an engine stores weights, keys and values, and how it divides them and its work.
+constexpr OptionNames kStoring = {"--kv-type", "--weights", "--importance"};
+constexpr OptionNames kDividing = {"--shards", "--groups", "--sync", "--experts", "--interleave"};
+
+void append(CLI::App& verb, OptionNames names, std::vector<CLI::Option*>* options) {
+  for (const char* name : names) options->push_back(verb.get_option(name));
+}
+
 // Returns the options that only measurements in this process use.
 std::vector<CLI::Option*> not_with_serve(CLI::App& verb, CLI::Option* model) {
   std::vector<CLI::Option*> options = {model};
-  for (const char* name :
-       {"--depth",  "--batch",      "--arrive", "--profile", "--threads", "--repetitions",
-        "--limits", "--kernels",    "--load",   "--kv-type", "--weights", "--importance",
-        "--shards", "--groups",     "--nodes",  "--cpus",    "--sync",    "--experts",
-        "--plan",   "--interleave", "--verbose"}) {
-    options.push_back(verb.get_option(name));
-  }
+  append(verb,
+         {"--depth", "--batch", "--arrive", "--profile", "--threads", "--repetitions", "--limits",
+          "--kernels", "--load", "--nodes", "--cpus", "--plan", "--verbose"},
+         &options);
+  append(verb, kStoring, &options);
+  append(verb, kDividing, &options);
   return options;
 }
 
@@ -218,33 +227,27 @@ void add_bench(CLI::App& program, Action& action) {
   CLI::Option* limits = verb.add_flag(
       "--limits", args->limits, "Measure the machine's bandwidth and arithmetic, without a model");
   limits->excludes(model);
-  for (CLI::Option* option : of_steps) limits->excludes(option);
-  // These options concern how an engine stores and divides weights; they have no effect here.
-  for (const char* name : {"--kv-type", "--weights", "--importance", "--shards", "--groups",
-                           "--sync", "--experts", "--interleave", "--verbose"}) {
-    limits->excludes(verb.get_option(name));
-  }
+  std::vector<CLI::Option*> not_limits = of_steps;
+  append(verb, kStoring, &not_limits);
+  append(verb, kDividing, &not_limits);
+  append(verb, {"--verbose"}, &not_limits);
+  for (CLI::Option* option : not_limits) limits->excludes(option);
   std::vector<CLI::Option*> others = of_steps;
   others.push_back(limits);
   CLI::Option* load = add_load_option(verb, args.get(), others);
   others.push_back(load);
-  for (const char* name : {"--kv-type", "--weights", "--importance", "--shards", "--groups",
-                           "--sync", "--experts", "--plan", "--interleave"}) {
-    others.push_back(verb.get_option(name));
-  }
+  append(verb, kStoring, &others);
+  append(verb, kDividing, &others);
+  append(verb, {"--plan"}, &others);
   add_kernel_options(verb, args.get(), others);
   add_bench_serve_options(verb, serve.get(), not_with_serve(verb, model),
                           {of_steps[0], of_steps[1]});
   std::vector<CLI::Option*> not_embed(of_steps.begin() + 1, of_steps.end());
-  for (const char* name :
-       {"--limits", "--load", "--kernels", "--serve", "--kv-type", "--weights", "--importance"}) {
-    not_embed.push_back(verb.get_option(name));
-  }
+  append(verb, {"--limits", "--load", "--kernels", "--serve"}, &not_embed);
+  append(verb, kStoring, &not_embed);
   add_bench_embed_options(verb, embed.get(), not_embed);
   std::vector<CLI::Option*> not_gpu(of_steps.begin() + 1, of_steps.end());
-  for (const char* name : {"--limits", "--load", "--kernels", "--serve", "--embed"}) {
-    not_gpu.push_back(verb.get_option(name));
-  }
+  append(verb, {"--limits", "--load", "--kernels", "--serve", "--embed"}, &not_gpu);
   add_bench_gpu_options(verb, gpu.get(), not_gpu);
   add_compare_option(verb, args.get());
   add_forms(verb, args.get());

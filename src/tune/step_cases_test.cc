@@ -2,24 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tune/test_steps.h"
+
 namespace hearth {
 namespace {
-
-constexpr GemmSchedule kSchedule{.tile_panels = 1, .tile_rows = 1, .slice = 8};
-constexpr ProductShape kDense{PackKind::kQ8_0, 4096, 1024, 2};
-constexpr ProductShape kExperts{PackKind::kQ8_0, 768, 2048, 2, 8, 128};
-
-constexpr uint32_t kPromptRows = 512;
 
 class StepCasesTest : public testing::Test {
  protected:
   StepCasesTest() {
-    for (uint32_t rows : {16u, 64u}) add(kDense, rows);
-    for (uint32_t rows : {1u, 4u, 32u}) add(kExperts, rows);
+    add_found(kDense, {16, 64}, &tuned_);
+    add_found(kExperts, {1, 4, 32}, &tuned_);
     for (const StepCase& one : all_) tuned_.steps.push_back({one.phase, one.size, {}, 8});
-  }
-  void add(const ProductShape& shape, uint32_t rows) {
-    tuned_.products.push_back({{shape, rows, kSchedule}, {0.9, 0.8, 0.95}, 8});
   }
   static std::vector<uint32_t> rows_of(const ScheduleTable& table, const ProductShape& shape) {
     std::vector<uint32_t> rows;

@@ -5,10 +5,9 @@
 namespace hearth {
 namespace {
 
-const TunedStep* find_step(const StepCase& one, const Tuned& tuned) {
-  const auto found =
-      std::ranges::find_if(tuned.steps, [&](const TunedStep& step) { return one.is_of(step); });
-  return found == tuned.steps.end() ? nullptr : &*found;
+// Returns the place of the step's result, or the end of `steps`.
+auto find_step(const StepCase& one, auto& steps) {
+  return std::ranges::find_if(steps, [&](const TunedStep& step) { return one.is_of(step); });
 }
 
 bool has_found_schedules(const StepCase& one, const Tuned& tuned) {
@@ -20,7 +19,7 @@ bool has_found_schedules(const StepCase& one, const Tuned& tuned) {
 // then those whose first comparison is the oldest.
 const StepCase* next_step(const std::vector<StepCase>& all, bool confirm, const Tuned& tuned) {
   for (const StepCase& one : all) {
-    if (find_step(one, tuned) == nullptr) return &one;
+    if (find_step(one, tuned.steps) == tuned.steps.end()) return &one;
   }
   if (!confirm) return nullptr;
   for (const TunedStep& step : tuned.steps) {
@@ -30,22 +29,15 @@ const StepCase* next_step(const std::vector<StepCase>& all, bool confirm, const 
   return nullptr;
 }
 
-void keep_step(const StepCase& one, const TunedStep& step, Tuned* tuned) {
-  for (TunedStep& of : tuned->steps) {
-    if (!one.is_of(of)) continue;
-    of = step;
-    return;
-  }
-  tuned->steps.push_back(step);
-}
-
 }  // namespace
 
 bool search_steps(const std::vector<StepCase>& all, bool confirm, uint32_t prompt_rows,
                   const CompareStep& compare, const std::function<void()>& save, Tuned* tuned) {
   while (const StepCase* one = next_step(all, confirm, *tuned)) {
-    const TunedStep* before = find_step(*one, *tuned);
-    TunedStep step = before != nullptr ? *before : TunedStep{one->phase, one->size, {}};
+    // reset_step() may move the results, but does not remove this step's.
+    const auto known = find_step(*one, tuned->steps);
+    const bool again = known != tuned->steps.end();
+    TunedStep step = again ? *known : TunedStep{one->phase, one->size, {}};
     step.confirmed = true;
     if (has_found_schedules(*one, *tuned)) {
       const std::optional<StepComparison> compared = compare(*one);
@@ -55,11 +47,15 @@ bool search_steps(const std::vector<StepCase>& all, bool confirm, uint32_t promp
         step.cost = {};
         reset_step(*one, prompt_rows, tuned);
       } else {
-        step.confirmed = before != nullptr;
-        if (before == nullptr || compared->cost.ratio > step.cost.ratio) step.cost = compared->cost;
+        step.confirmed = again;
+        if (!again || compared->cost.ratio > step.cost.ratio) step.cost = compared->cost;
       }
     }
-    keep_step(*one, step, tuned);
+    if (again) {
+      *find_step(*one, tuned->steps) = step;
+    } else {
+      tuned->steps.push_back(step);
+    }
     save();
   }
   return true;

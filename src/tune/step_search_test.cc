@@ -2,13 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tune/test_steps.h"
+
 namespace hearth {
 namespace {
-
-constexpr GemmSchedule kSchedule{.tile_panels = 1, .tile_rows = 1, .slice = 8};
-constexpr ProductShape kDense{PackKind::kQ8_0, 4096, 1024, 2};
-constexpr ProductShape kExperts{PackKind::kQ8_0, 768, 2048, 2, 8, 128};
-constexpr uint32_t kPromptRows = 512;
 
 constexpr StepComparison kGains{{0.9, 0.88, 0.92}, 8};
 constexpr StepComparison kGainsLess{{0.95, 0.93, 0.97}, 10};
@@ -25,9 +22,6 @@ class StepSearchTest : public testing::Test {
     };
     return search_steps(
         all_, confirm, kPromptRows, compare, [&] { ++saved_; }, &tuned_);
-  }
-  void add(const ProductShape& shape, uint32_t rows) {
-    tuned_.products.push_back({{shape, rows, kSchedule}, {0.9, 0.8, 0.95}, 8});
   }
   const TunedStep& step(uint32_t size) const {
     for (const TunedStep& one : tuned_.steps) {
@@ -48,7 +42,7 @@ class StepSearchTest : public testing::Test {
 };
 
 TEST_F(StepSearchTest, AGainMustShowTwice) {
-  for (uint32_t rows : {1u, 16u, 512u}) add(kDense, rows);
+  add_found(kDense, {1, 16, 512}, &tuned_);
   EXPECT_TRUE(search(false, {kGains, kGains, kGains}));
   EXPECT_EQ(asked_, (Sizes{1, 16, 512}));
   EXPECT_EQ(saved_, 3u);
@@ -68,14 +62,14 @@ TEST_F(StepSearchTest, AGainMustShowTwice) {
 }
 
 TEST_F(StepSearchTest, AStepThatLosesAtFirstIsNotTimedAgain) {
-  for (uint32_t rows : {1u, 16u, 512u}) add(kDense, rows);
+  add_found(kDense, {1, 16, 512}, &tuned_);
   EXPECT_TRUE(search(false, {kGains, kLoses, kGains}));
   EXPECT_TRUE(search(true, {kGains, kGains}));
   EXPECT_EQ(asked_, (Sizes{1, 512}));
 }
 
 TEST_F(StepSearchTest, StepsWithDefaultSchedulesAreNotTimed) {
-  add(kDense, 16);
+  add_found(kDense, {16}, &tuned_);
   EXPECT_TRUE(search(false, {kGains}));
   EXPECT_EQ(asked_, (Sizes{16}));
   ASSERT_EQ(tuned_.steps.size(), 3u) << "nothing is left to do for the others";
@@ -84,7 +78,7 @@ TEST_F(StepSearchTest, StepsWithDefaultSchedulesAreNotTimed) {
 }
 
 TEST_F(StepSearchTest, StepsThatShareLostSchedulesAreTimedAnewTwice) {
-  for (uint32_t rows : {1u, 2u, 4u, 32u}) add(kExperts, rows);
+  add_found(kExperts, {1, 2, 4, 32}, &tuned_);
   EXPECT_TRUE(search(false, {kGains, kGains, kGains}));
   // The step of 16 loses what both others share with it.
   EXPECT_TRUE(search(true, {kGains, kLoses, kGainsLess, kGains}));
@@ -96,7 +90,7 @@ TEST_F(StepSearchTest, StepsThatShareLostSchedulesAreTimedAnewTwice) {
 }
 
 TEST_F(StepSearchTest, StoppingLosesOneStep) {
-  for (uint32_t rows : {1u, 16u, 512u}) add(kDense, rows);
+  add_found(kDense, {1, 16, 512}, &tuned_);
   EXPECT_FALSE(search(true, {kGains}));
   EXPECT_EQ(saved_, 1u);
   EXPECT_FALSE(search(true, {kGains, kGains, kGains}));
