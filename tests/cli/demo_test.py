@@ -87,7 +87,8 @@ class DemoTest(ProgramTest):
 
         def tokens(*words):
             tokenized = json.loads(self.good("tokenize", DEMO, "-p", text, "--json", *words))
-            told = self.good("run", DEMO, "-p", text, "-n", "1", "--json", "-q", *words)
+            told = self.good("run", DEMO, "-p", text, "-n", "1", "--temp", "0", "--json", "-q",
+                             *words)
             count = json.loads(told.splitlines()[-1])["summary"]["prompt_tokens"]
             self.assertEqual(count, len(tokenized))
             rows = self.good("logits", DEMO, "-p", text, "--json", *words).splitlines()

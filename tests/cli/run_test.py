@@ -192,7 +192,8 @@ class RunTest(ProgramTest):
         out = self.run_text("-p", "a", "-p", "x", "-p", "U", "-n", "4")
         self.assertEqual(out, "==> prompt 1 <==\nbcde\n\n==> prompt 2 <==\nyzab\n\n"
                               "==> prompt 3 <==\né\ufffd\n")
-        status, _, err = self.call("run", self.chain, "-p", "a", "-p", "x", "-n", "4")
+        status, _, err = self.call("run", self.chain, "-p", "a", "-p", "x", "-n", "4",
+                                   "--ignore-eos")
         self.assertEqual(status, 0)
         self.assertRegex(err, r"2 prompts, 4 tokens \(0 shared\), prefilled in")
         self.assertRegex(err, r"generated 8 tokens in 2 texts in .* tokens/s; seed \d+\n")
