@@ -43,7 +43,7 @@ void json_doubt(Json& json, const TuneDoubt& doubt) {
 // Returns "up to 32 rows".
 std::string threshold_words(uint32_t rows) { return "up to " + count_text(rows, "row"); }
 
-void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
+void json_kernels(Json& json, const Tuned& tuned) {
   json.key("products").array();
   for (const TunedProduct& product : tuned.products) {
     const ProductShape& shape = product.entry.product;
@@ -69,9 +69,41 @@ void json_kernels(Json& json, const Tuned& tuned, const TuneDoubt& doubt) {
     json_cost(json, step.cost, step.trials);
     json.key("confirmed").boolean(step.confirmed).end_object();
   }
-  json.end_array().key("kernels").object();
-  json_doubt(json, doubt);
+  json.end_array();
+}
+
+// Whether plans were begun, and something of them is left.
+bool left_unfinished(const Tuned& tuned) {
+  const bool begun = !tuned.phases.empty() || !tuned.trials.empty();
+  return begun && !(tuned.threshold && !tuned.engine_plan.empty());
+}
+
+void json_fields(Json& json, const TunedFields& fields) {
+  json.object();
+  for (const auto& [name, value] : fields) json.key(name).text(value);
   json.end_object();
+}
+
+void json_stored(Json& json, const Tuned& tuned) {
+  json.key("model");
+  json_fields(json, tuned.model);
+  json.key("machine");
+  json_fields(json, tuned.machine);
+  json.key("phases").array();
+  for (const TunedPhase& phase : tuned.phases) {
+    json.object().key("phase").text(phase_name(phase.phase));
+    json_cost(json, phase.cost, phase.trials);
+    json.key("how").text(how(phase)).end_object();
+  }
+  json.end_array();
+  if (const std::optional<TunedThreshold>& found = tuned.threshold) {
+    json.key("threshold").object().key("rows").number(found->rows);
+    json_cost(json, found->cost, found->trials);
+    json.end_object();
+  }
+  json_kernels(json, tuned);
+  json.key("finished").boolean(!left_unfinished(tuned)).key("engine_plan");
+  tuned.engine_plan.empty() ? json.null() : json.text(tuned.engine_plan);
 }
 
 // Returns "q8_0 768 x 2048 of each of 8 experts", the shape that a thread computes.
@@ -169,7 +201,7 @@ std::string kernels_text(const Tuned& tuned, bool all) {
   for (const TunedStep& step : tuned.steps) {
     out += "  " + step_words(step);
     out += step.cost == TimeRatio()
-               ? " stays as set by hand\n"
+               ? " stays with the default schedules\n"
                : fmt::format(" saves {} of the time\n", gain_text(step.cost, true));
   }
   if (tuned.attend && !tuned.attend->schedule.is_default()) {
@@ -199,7 +231,12 @@ std::string outcomes_json(const TuningResult& result, bool kernels) {
     json.end_object();
   }
   json.end_array();
-  if (kernels) json_kernels(json, result.tuned, result.kernels);
+  if (kernels) {
+    json_kernels(json, result.tuned);
+    json.key("kernels").object();
+    json_doubt(json, result.kernels);
+    json.end_object();
+  }
   json.key("left").array();
   for (const std::string& what : result.left) json.text(what);
   json.end_array().key("file");
@@ -227,11 +264,22 @@ std::string stored_text(const TunedStore::Entry& entry) {
                        count_text(found->trials, "trial"));
   }
   if (!entry.tuned->products.empty()) out += "  " + kernels_text(*entry.tuned, false);
-  const bool begun = !entry.tuned->phases.empty() || !entry.tuned->trials.empty();
-  if (begun && !(entry.tuned->threshold && !entry.tuned->engine_plan.empty())) {
+  if (left_unfinished(*entry.tuned)) {
     out += "  not finished: run `hearth tune` again to continue\n";
   }
   return out;
+}
+
+std::string stored_json(const std::vector<TunedStore::Entry>& entries) {
+  Json json;
+  json.object().key("results").array();
+  for (const TunedStore::Entry& entry : entries) {
+    json.object().key("file").text(entry.path).key("fault");
+    entry.fault.empty() ? json.null() : json.text(entry.fault);
+    if (entry.tuned) json_stored(json, *entry.tuned);
+    json.end_object();
+  }
+  return json.end_array().end_object().line();
 }
 
 }  // namespace hearth

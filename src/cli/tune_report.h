@@ -24,5 +24,7 @@ std::string kernels_text(const Tuned& tuned, bool all);
 std::string outcomes_json(const TuningResult& result, bool kernels);
 
 std::string stored_text(const TunedStore::Entry& entry);
+// Returns a JSON object with an array of all entries.
+std::string stored_json(const std::vector<TunedStore::Entry>& entries);
 
 }  // namespace hearth

@@ -135,20 +135,26 @@ int tune_here(const TuneArgs& args) {
       tune_model(model, machine, isa_here(), TunedStore::of_environment(), options, watch, console);
   line.finish();
   print_tuned(args, result, options.kernels);
-  if (interrupts.received()) return kInterruptedStatus;
+  const bool interrupted = interrupts.received();
   if (!result.left.empty()) {
-    print_note(fmt::format("the time was too short for {}: run `hearth tune` again to continue",
-                           fmt::join(result.left, ", ")));
+    print_note(
+        fmt::format("{} {}: run `hearth tune` again to continue",
+                    interrupted ? "interrupted before the end of" : "the time was too short for",
+                    fmt::join(result.left, ", ")));
   }
-  return 0;
+  return interrupted ? kInterruptedStatus : 0;
 }
+
+constexpr const char* kNothingHere = "nothing was tuned for this model on this machine\n";
 
 int print_stored(const TuneArgs& args) {
   const TunedStore store = TunedStore::of_environment();
   std::string out;
   if (args.list) {
-    for (const TunedStore::Entry& entry : store.list()) out += stored_text(entry);
-    write_stdout(out.empty() ? "nothing was tuned yet\n" : out);
+    const std::vector<TunedStore::Entry> entries = store.list();
+    for (const TunedStore::Entry& entry : entries) out += stored_text(entry);
+    if (out.empty()) out = "nothing was tuned yet\n";
+    write_stdout(args.json ? stored_json(entries) : out);
     return 0;
   }
   const OpenedModel model = open_shape(args);
@@ -157,7 +163,7 @@ int print_stored(const TuneArgs& args) {
   if (args.remove) {
     const TunedLock lock = store.lock();
     const bool removed = store.remove(machine, shape);
-    write_stdout(removed ? "removed\n" : "nothing was tuned for this model on this machine\n");
+    write_stdout(removed ? "removed\n" : kNothingHere);
     return 0;
   }
   const TunedStore::Found found = store.find(machine, shape);
@@ -167,8 +173,13 @@ int print_stored(const TuneArgs& args) {
         exported_schedules(found.tuned.value_or(Tuned{}), processor_here(), isa_here())));
     return 0;
   }
-  write_stdout(found.tuned ? stored_text({found.path, found.tuned, ""}) + found.tuned->engine_plan
-                           : "nothing was tuned for this model on this machine\n");
+  std::vector<TunedStore::Entry> entries;
+  if (found.tuned) {
+    out = stored_text(entries.emplace_back(found.path, found.tuned, "")) + found.tuned->engine_plan;
+  } else {
+    out = kNothingHere;
+  }
+  write_stdout(args.json ? stored_json(entries) : out);
   return 0;
 }
 
@@ -197,7 +208,8 @@ void add_tune(CLI::App& program, Action& action) {
            "Tune for requests of these lengths: a line 'prompt,output' for each, in tokens");
   add_count(
       verb, "-t,--threads", &args->threads, 1, kMaxMembers,
-      "Cores to use at most; default: as the engine, which leaves one core free from 8 cores up");
+      "Cores of other plans than the default at most; default: as the engine, which leaves one "
+      "core free from 8 cores up");
   add_count(verb, "--candidates", &args->candidates, 1, 10,
             "Plans of a phase to compare, each with its own tuned kernels")
       ->capture_default_str();
@@ -208,20 +220,22 @@ void add_tune(CLI::App& program, Action& action) {
            "Rank plans by the table in FILE, which `hearth topo --bandwidth -o FILE` measures");
   verb.add_flag("--fresh", args->fresh, "Discard earlier measurements and start again")
       ->excludes(machine);
-  verb.add_flag("--json", args->json, "Print one JSON object");
+  CLI::Option* json = verb.add_flag("--json", args->json, "Print one JSON object");
   CLI::Option* list = verb.add_flag("--list", args->list, "List all saved results");
   CLI::Option* show =
       verb.add_flag("--show", args->show, "Show the results saved for MODEL on this machine");
   CLI::Option* removal =
       verb.add_flag("--remove", args->remove, "Remove the results saved for MODEL on this machine")
           ->excludes(list)
-          ->excludes(show);
+          ->excludes(show)
+          ->excludes(json);
   list->excludes(show);
   verb.add_flag("--export", args->exported,
                 "Print the kernel schedules saved for MODEL as a file of src/kernels/schedules")
       ->excludes(list)
       ->excludes(show)
-      ->excludes(removal);
+      ->excludes(removal)
+      ->excludes(json);
   verb.add_flag("-v,--verbose", args->verbose, "Print more details");
   add_examples(verb,
                "  hearth tune model.gguf\n"

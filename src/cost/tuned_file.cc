@@ -164,7 +164,12 @@ enum class LineRead : uint8_t { kUnknown, kYes, kToEnd };
 
 LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
   auto rows = [&] { return reader.number<uint32_t>("a number of rows", 1, 1u << 24); };
-  if (key == "phase") {
+  if (key == "lengths") {
+    if (!tuned->lengths.empty()) reader.refuse_line("repeats an entry");
+    do {
+      tuned->lengths.push_back(reader.number<uint32_t>("a number of tokens", 0, 1u << 24));
+    } while (!reader.rest().empty());
+  } else if (key == "phase") {
     TunedPhase& phase = tuned->phases.emplace_back();
     phase.phase = reader.phase();
     const std::string_view how = reader.word();
@@ -212,6 +217,7 @@ LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
 
 std::string plans_text(const Tuned& tuned) {
   std::string text;
+  if (!tuned.lengths.empty()) text += fmt::format("lengths {}\n", fmt::join(tuned.lengths, " "));
   for (const TunedPhase& phase : tuned.phases) {
     text += fmt::format("phase {} {} {} trials {}\n", phase_name(phase.phase),
                         phase.measured ? "measured" : "predicted", ratio_text(phase.cost),

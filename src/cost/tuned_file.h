@@ -6,6 +6,7 @@
 //   model layers 28
 //   ...                                a line for each field of model_fields()
 //   section plans
+//   lengths 256 64 512
 //   phase decode measured 0.931 0.918 0.944 trials 41
 //   trial decode 9f3c8a1200b4d5e6 0.931 0.918 0.944
 //   threshold 32 0.973 0.967 0.979 trials 60
@@ -28,6 +29,9 @@
 // Three numbers in a row are a cost: a time as a part of the default's, and the ends of its
 // interval at 95 % confidence. They are 1 1 1 where the default stays.
 //
+//   lengths          how many positions a sequence has before a step of decode, and the lengths of
+//                    prompts, for which the plans were measured; missing in files of earlier
+//                    versions
 //   phase            the chosen plan's cost, whether it was measured or predicted, and the trials
 //   trial            the measurement of one candidate, by the hash of its plan
 //   threshold        up to how many rows a step uses the decode plan, and the cost; missing until
@@ -167,6 +171,9 @@ struct TunedStep {
 
 struct Tuned {
   TunedFields machine, model;
+  // The depth of decode and the lengths of prompts for which the plans were measured; empty: not
+  // known.
+  std::vector<uint32_t> lengths;
   std::vector<TunedPhase> phases;
   std::vector<TunedTrial> trials;
   std::optional<TunedThreshold> threshold;

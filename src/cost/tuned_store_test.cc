@@ -33,6 +33,7 @@ class TunedStoreTest : public testing::Test {
     tuned_.machine = machine_fields(machine_, Isa::kReference);
     tuned_.model = model_fields(TestModel(LlamaShape{}).spec());
     tuned_.engine_plan = "hearth-engine-plan 2\nthread_pus 0 1\n";
+    tuned_.lengths = {256, 64, 512};
     tuned_.phases = {{Phase::kDecode, true, {0.93, 0.91, 0.95}, 41},
                      {Phase::kPrefill, false, {1, 1, 1}, 0}};
     tuned_.trials = {{Phase::kDecode, 0x0123456789abcdef, {1.5, 1.25, 2}}};
@@ -255,35 +256,37 @@ TEST_F(TunedStoreTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(with("machine cpu", "colour cpu"), line("2 is 'colour cpu unknown', which is unknown"));
   EXPECT_EQ(with("section plans", "section colours"),
             line("11 is 'section colours', which is unknown"));
-  EXPECT_EQ(with("trial decode", "trial both"), line("14 has 'both' instead of prefill or decode"));
-  EXPECT_EQ(with("0123456789abcdef", "xyz"), line("14 has 'xyz' instead of a hash"));
-  EXPECT_EQ(with("1.5 1.25 2", "nan 1 2"), line("14 has 'nan' instead of a ratio"));
-  EXPECT_EQ(with("1.5 1.25 2", "3 1 2"), line("14 has a ratio outside of its interval"));
-  EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("14 has too many words"));
-  EXPECT_EQ(with("trials 41", "trials -1"), line("12 has '-1' instead of a number"));
-  EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("12 has '1e9' instead of a ratio"));
-  EXPECT_EQ(with("threshold 32", "threshold 0"), line("15 has '0' instead of a number of rows"));
-  EXPECT_EQ(with("threshold_trial 32", "threshold 32"), line("16 has a second threshold"));
+  EXPECT_EQ(with("lengths 256 64 512", "lengths"), line("12 has '' instead of a number of tokens"));
+  EXPECT_EQ(with("lengths 256", "lengths 1\nlengths 256"), line("13 repeats an entry"));
+  EXPECT_EQ(with("trial decode", "trial both"), line("15 has 'both' instead of prefill or decode"));
+  EXPECT_EQ(with("0123456789abcdef", "xyz"), line("15 has 'xyz' instead of a hash"));
+  EXPECT_EQ(with("1.5 1.25 2", "nan 1 2"), line("15 has 'nan' instead of a ratio"));
+  EXPECT_EQ(with("1.5 1.25 2", "3 1 2"), line("15 has a ratio outside of its interval"));
+  EXPECT_EQ(with("1.5 1.25 2", "1.5 1.25 2 4"), line("15 has too many words"));
+  EXPECT_EQ(with("trials 41", "trials -1"), line("13 has '-1' instead of a number"));
+  EXPECT_EQ(with("0.93 0.91 0.95", "0.93 0.91 1e9"), line("13 has '1e9' instead of a ratio"));
+  EXPECT_EQ(with("threshold 32", "threshold 0"), line("16 has '0' instead of a number of rows"));
+  EXPECT_EQ(with("threshold_trial 32", "threshold 32"), line("17 has a second threshold"));
   EXPECT_EQ(with("dearest 1.0625", "cheapest 1.0625"),
-            line("16 is 'threshold_trial 32 fedcba9876543210 0.75 0.5 0.875 cheapest 1.0625', "
+            line("17 is 'threshold_trial 32 fedcba9876543210 0.75 0.5 0.875 cheapest 1.0625', "
                  "which is unknown"));
-  EXPECT_EQ(with("dearest 1.0625", "dearest 0"), line("16 has '0' instead of a ratio"));
-  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("23 has 'trials' instead of a ratio"));
+  EXPECT_EQ(with("dearest 1.0625", "dearest 0"), line("17 has '0' instead of a ratio"));
+  EXPECT_EQ(with("product 1 1 1", "product 1 1"), line("24 has 'trials' instead of a ratio"));
   EXPECT_EQ(with("trials 17 schedule q8_0", "trials 17 schedule q9_0"),
-            head + "schedule line 23 has the unknown type 'q9_0'" + tail);
-  EXPECT_EQ(with("task 0 0", "task 0 0 0"), head + "schedule line 23 has '0' after its end" + tail);
-  EXPECT_EQ(with("step decode 16", "step decode 0"), line("25 has '0' instead of a number"));
+            head + "schedule line 24 has the unknown type 'q9_0'" + tail);
+  EXPECT_EQ(with("task 0 0", "task 0 0 0"), head + "schedule line 24 has '0' after its end" + tail);
+  EXPECT_EQ(with("step decode 16", "step decode 0"), line("26 has '0' instead of a number"));
   EXPECT_EQ(with("step prefill 512", "steps prefill 512"),
-            line("26 is 'steps prefill 512 1 1 1 trials 0 confirmed', which is unknown"));
+            line("27 is 'steps prefill 512 1 1 1 trials 0 confirmed', which is unknown"));
   EXPECT_EQ(with("0 confirmed", "0 maybe"),
-            line("26 is 'step prefill 512 1 1 1 trials 0 maybe', which is unknown"));
-  EXPECT_EQ(with("0 confirmed", "0 confirmed twice"), line("26 has too many words"));
+            line("27 is 'step prefill 512 1 1 1 trials 0 maybe', which is unknown"));
+  EXPECT_EQ(with("0 confirmed", "0 confirmed twice"), line("27 has too many words"));
   EXPECT_EQ(with("confirmed\nend\n", "confirmed\n"), head + "its last section has no end" + tail);
   EXPECT_EQ(with("\nend\n", "\nend\nsection plans\nend\n"),
-            line("22 begins a section that an earlier line began"));
+            line("23 begins a section that an earlier line began"));
   EXPECT_EQ(with("machine cpu unknown", "machine cpu"), line("2 lacks a name or a value"));
   EXPECT_EQ(refusal([&] { parse_tuned(text + std::string(5000, 'x'), "f"); }),
-            line("28 is longer than 4096 bytes"));
+            line("29 is longer than 4096 bytes"));
   EXPECT_EQ(refusal([&] { parse_tuned(std::string(kMaxTunedBytes + 1, '\n'), "f"); }),
             head + "it is longer than 1 MiB" + tail);
   EXPECT_EQ(refusal([&] { parse_tuned("hearth-tuned 1" + std::string(20000, '\n'), "f"); }),
@@ -400,6 +403,20 @@ TEST(TunedStore, FollowsTheEnvironment) {
   EXPECT_EQ(own({{"XDG_CONFIG_HOME", "/c"}, {"HOME", "/h"}}), "/c/hearth/tuned");
   EXPECT_EQ(own({{"XDG_CONFIG_HOME", "c"}, {"HOME", "/h"}}), "/h/.config/hearth/tuned");
   EXPECT_EQ(own({{"HOME", "/h"}}), "/h/.config/hearth/tuned");
+}
+
+TEST_F(TunedStoreTest, FindsWhatTheMachinesOwnerSaved) {
+  const std::string shared = folder_ + "/shared";
+  const TunedStore owners(shared + "/hearth/tuned", {});
+  const TunedLock lock = owners.lock();
+  owners.save(tuned_);
+  const std::map<std::string, std::string> values = {{"XDG_CONFIG_HOME", folder_ + "/own"},
+                                                     {"XDG_CONFIG_DIRS", "/none:" + shared}};
+  const TunedStore store = TunedStore::of_environment([&](const char* name) {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : found->second.c_str();
+  });
+  EXPECT_EQ(store.find(tuned_.machine, tuned_.model).tuned, tuned_);
 }
 
 }  // namespace

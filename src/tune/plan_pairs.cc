@@ -5,8 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "bench/cpu_times.h"
-
 namespace hearth {
 namespace {
 
@@ -19,6 +17,12 @@ double mean(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+uint32_t pairs_within(double seconds, double pair_seconds) {
+  constexpr double kPart = 0.05;
+  return static_cast<uint32_t>(
+      std::clamp<double>(kPart * seconds / pair_seconds, PairedTrials::kMinPairs, kMaxPlanPairs));
+}
 
 bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {
   constexpr double kWorth = PairedTrials::kWorth;
@@ -50,7 +54,7 @@ std::vector<double> PlanPairs::pair(const EngineWay& incumbent, const EngineWay&
     return time_();
   };
   for (int repeat = 1;; ++repeat) {
-    const QuietCheck check;
+    const TuneHooks::Quiet quiet = hooks_.watch_host();
     const double begun = hooks_.clock();
     std::vector<double> one, other;
     if (challenger_first) one = time(challenger);
@@ -58,7 +62,7 @@ std::vector<double> PlanPairs::pair(const EngineWay& incumbent, const EngineWay&
     if (!challenger_first) one = time(challenger);
     const double took = hooks_.clock() - begun;
     longest_ = std::max(longest_, took);
-    const bool again = !check.quiet(took, engine_.threads()) && repeat < kMaxRepeats;
+    const bool again = !quiet(took, engine_.threads()) && repeat < kMaxRepeats;
     if (again && !hooks_.stop(longest_)) continue;
     for (size_t i = 0; i < one.size(); ++i) one[i] /= other[i];
     return one;

@@ -1,6 +1,7 @@
 // PlanPairs: measures the time of steps under one plan of a loaded engine, as a part of their time
 // under another plan. A pair is a trial of each; each of the two plans is first in every other
-// pair. A pair is repeated where the host took CPU time away during it.
+// pair. A pair is made again, at most three times, where the host took CPU time away during
+// it.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,13 @@
 #include "tune/tune_hooks.h"
 
 namespace hearth {
+
+// The most pairs of trials that decide about a plan.
+inline constexpr uint32_t kMaxPlanPairs = 20;
+// Returns how many pairs of `pair_seconds` may decide about a plan if tuning takes `seconds` in
+// all: those that take a twentieth of that time, at least PairedTrials::kMinPairs, at most
+// kMaxPlanPairs.
+uint32_t pairs_within(double seconds, double pair_seconds);
 
 // Whether `pairs` pairs of trials, of at most `most`, are enough to decide whether a plan saves
 // kMinGain. They are:

@@ -22,6 +22,12 @@ TEST(PlanPairs, EndAsSoonAsTheyAreEnough) {
   EXPECT_FALSE(enough_pairs({0.95, 0.8, 1.1}, 19, kMax));
 }
 
+TEST(PlanPairs, AllOfACandidateTakeATwentiethOfTheTime) {
+  EXPECT_EQ(pairs_within(600, 0.001), 20u);
+  EXPECT_EQ(pairs_within(600, 2), 15u);
+  EXPECT_EQ(pairs_within(600, 10), 8u) << "a verdict needs as many";
+}
+
 TEST(PlanPairs, LikelyAreAsManyAsTheScatterAsksFor) {
   EXPECT_EQ(likely_pairs({1, 0, std::numeric_limits<double>::infinity()}, 1, kMax), 10u);
   EXPECT_EQ(likely_pairs({1.2, 1.19, 1.21}, 2, kMax), 3u);

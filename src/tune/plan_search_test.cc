@@ -8,7 +8,9 @@
 #include <set>
 
 #include "models/test_source.h"
+#include "tune/plan_tuner.h"
 #include "tune/plan_workload.h"
+#include "tune/whole_team.h"
 
 namespace hearth {
 namespace {
@@ -86,6 +88,29 @@ TEST(PlanSpace, NoGroupIsWithoutHeads) {
   EXPECT_GE(most, 2u);
   EXPECT_LE(most, 4u);
   EXPECT_EQ(max_groups_on(model_of(1).spec(), {1}, one), (Numbers{8}));
+}
+
+TEST(PlanSpace, LatentsHaveAsManyGroupsAsByDefault) {
+  const TestModel model(latent_source({}));
+  for (uint32_t groups : {1u, 2u}) {
+    const Plan start = even_plan(Phase::kDecode, 16, 1, groups, 8);
+    EXPECT_EQ(max_groups_on(model.spec(), {1}, start), (Numbers{groups}));
+  }
+}
+
+TEST(PlanSearch, PlansThatRestAreRankedWhereNothingTellsWhatCoresLose) {
+  const TestModel model = model_of(1);
+  const Machine machine = Machine::from_synthetic("numa:1 core:16 pu:2");
+  const EnginePlan plan = with_all_pus(machine, plan_engine(machine, {}));
+  const PlanRanking ranking =
+      rank_plans(machine, assumed_bandwidth(machine), model.spec(), plan, Phase::kDecode, {}, 16);
+  const std::vector<PlanTrial>& best = ranking.search.best;
+  EXPECT_EQ(best.size(), 10u);
+  const std::vector<Plan> resting = resting_plans(ranking.space);
+  EXPECT_GE(resting.size(), 6u);
+  for (const Plan& plan_that_rests : resting) {
+    EXPECT_EQ(std::ranges::count(best, plan_that_rests, &PlanTrial::plan), 1);
+  }
 }
 
 // Here cores form clusters of four, which the tree does not have. The cores of a cluster share a

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "bench/cpu_times.h"
 
 namespace hearth {
 
@@ -29,6 +30,14 @@ struct TuneHooks {
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
   // Called after each new result, to store it.
   std::function<void()> save = [] {};
+  // Called when trials of a plan begin. The function that it returns is called when they have
+  // ended, and tells whether the host of a virtual machine let them run undisturbed.
+  using Quiet = std::function<bool(double seconds, uint32_t threads)>;
+  std::function<Quiet()> watch_host = [] {
+    return [check = QuietCheck()](double seconds, uint32_t threads) {
+      return check.quiet(seconds, threads);
+    };
+  };
   // Returns seconds since some fixed moment. The lengths of trials are measured by this clock.
   std::function<double()> clock = steady_seconds;
 };

@@ -9,6 +9,7 @@
 #include "engine/tuned_plan.h"
 #include "kernels/kernels.h"
 #include "tune/joint_tuner.h"
+#include "tune/plan_pairs.h"
 #include "tune/plan_tuner.h"
 #include "tune/schedule_tuner.h"
 #include "tune/threshold_tuner.h"
@@ -18,10 +19,6 @@
 namespace hearth {
 namespace {
 
-// The most pairs of trials for one candidate, and the share of the time that they may take.
-// PairedTrials::kMinPairs pairs are always allowed.
-constexpr uint32_t kMaxPairs = 20;
-constexpr double kPairsPart = 0.05;
 // How many passes over each node's memory are measured. Two are enough to rank plans, since plans
 // differ by more than passes do.
 constexpr uint32_t kBandwidthPasses = 2;
@@ -84,11 +81,9 @@ class Tuning {
     tuned_.model = model_fields(model.spec);
     TunedStore::Found found = store_.find(tuned_.machine, tuned_.model);
     if (found.tuned) tuned_ = *std::move(found.tuned);
-    if (options_.fresh) {
-      if (options_.plans) forget_plans();
-      if (options_.kernels) forget_kernels();
-    }
+    if (options_.fresh && options_.kernels) forget_kernels();
     drop_foreign(isa, engine_options);
+    if (options_.plans) begin_plans();
     // The bandwidth is measured before the model is loaded, while memory is free.
     if (options_.plans) table_ = bandwidth(isa);
     const std::unique_ptr<Engine> engine =
@@ -137,11 +132,29 @@ class Tuning {
     return table;
   }
 
-  void forget_plans() {
-    tuned_.phases.clear();
+  // Drops measurements of plans that were made for other lengths, or all of them if the user asks
+  // for that. The plan that won by them is used until they are made anew.
+  void begin_plans() {
+    std::vector<uint32_t> lengths{cases_.depth};
+    lengths.insert(lengths.end(), cases_.prompts.begin(), cases_.prompts.end());
+    const bool others = !tuned_.lengths.empty() && tuned_.lengths != lengths;
+    if (others && !options_.fresh) {
+      listener_.warn("plans were measured for requests of other lengths: they are measured anew");
+    }
+    tuned_.lengths = std::move(lengths);
+    if (others || options_.fresh) forget_trials();
+  }
+
+  void forget_trials() {
     tuned_.trials.clear();
-    tuned_.threshold.reset();
     tuned_.threshold_trials.clear();
+    tuned_.joints.clear();
+  }
+
+  void forget_plans() {
+    forget_trials();
+    tuned_.phases.clear();
+    tuned_.threshold.reset();
     keep_engine_plan("", &tuned_);
   }
 
@@ -238,7 +251,7 @@ class Tuning {
       PlanTuner tuner(engine, timer, hooks(part));
       bool measured = true;
       const std::optional<CpuTimes> before = read_cpu_times();
-      outcome.chosen = tuner.tune(phase, ranking.search.best, kMaxPairs, &tuned_, &measured);
+      outcome.chosen = tuner.tune(phase, ranking.search.best, kMaxPlanPairs, &tuned_, &measured);
       outcome.result = tuned_.phases.back();
       for (const TunedTrial& trial : tuned_.trials) {
         if (trial.phase == phase) outcome.doubt.open.add(trial.cost);
@@ -301,7 +314,7 @@ class Tuning {
   bool tune_threshold(Engine& engine, StepTimer& timer, const TimeBudget& budget,
                       TuningResult* result, EnginePlan* best) {
     ThresholdTuner tuner(engine, cases_, timer, hooks(budget));
-    if (!tuner.tune(*best, kMaxPairs, &tuned_)) return false;
+    if (!tuner.tune(*best, kMaxPlanPairs, &tuned_)) return false;
     TuneOutcome& decode = result->outcomes.front();
     decode.threshold = tuned_.threshold;
     decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
@@ -329,8 +342,7 @@ class Tuning {
       return watch_.interrupted() || budget.is_over(about);
     };
     hooks.max_pairs = [this](double pair_seconds) {
-      const double pairs = kPairsPart * options_.seconds / pair_seconds;
-      return static_cast<uint32_t>(std::clamp<double>(pairs, PairedTrials::kMinPairs, kMaxPairs));
+      return pairs_within(options_.seconds, pair_seconds);
     };
     hooks.save = [this] { store_.save(tuned_); };
     hooks.progress = [this, budget](TuneProgress at) {

@@ -61,6 +61,16 @@ class TuneTest(ProgramTest):
         shown, _ = self.told("tune", self.chain, "--show")
         self.assertIn("hearth-engine-plan 3\n", shown)
         self.assertTrue(shown.startswith(self.told("tune", "--list")[0]))
+        [told] = json.loads(self.told("tune", "--list", "--json")[0])["results"]
+        self.assertEqual(json.loads(self.told("tune", self.chain, "--show", "--json")[0]),
+                         {"results": [told]})
+        self.assertEqual((told["file"], told["fault"]), (str(self.kept()), None))
+        self.assertEqual(told["model"]["layers"], "1")
+        self.assertIn("isa", told["machine"])
+        self.assertEqual([phase["phase"] for phase in told["phases"]], ["decode", "prefill"])
+        self.assertEqual((told["finished"], told["products"], told["steps"]), (True, [], []))
+        self.assertTrue(shown.endswith(told["engine_plan"]))
+        self.assertIn("rows", told["threshold"])
         # The second call has nothing left to measure.
         again = json.loads(self.tune("--only", "plans", "--json", "-v")[0])
         self.assertEqual([phase["phase"] for phase in again["phases"]], ["decode", "prefill"])
@@ -68,19 +78,38 @@ class TuneTest(ProgramTest):
         self.assertEqual((again["file"], again["left"]), (str(self.kept()), []))
         self.assertNotIn("products", again)
         self.tune("--fresh", "--only", "plans", "-t", "1")
+        # Measurements of plans are of the lengths that they were made for.
+        other = self.folder / "other.csv"
+        other.write_text("12,4\n20,8\n24,8\n")
+        words = ("--budget", "4m", "--only", "plans", "--json")
+        out, err = self.told("tune", self.chain, "--trace", other, *words)
+        self.assertIn("plans were measured for requests of other lengths", err)
+        self.assertGreater(sum(phase["trials"] for phase in json.loads(out)["phases"]), 0)
+        out, err = self.told("tune", self.chain, "--trace", other, *words)
+        self.assertNotIn("other lengths", err)
+        self.assertEqual(sum(phase["trials"] for phase in json.loads(out)["phases"]), 0)
         self.tune("--fresh", "--candidates", "2")
+        # Plans that were compared with kernels of their own are not compared again without them.
+        decided = self.told("tune", self.chain, "--show", "--json")[0]
+        self.tune("--only", "plans", "--candidates", "2")
+        again = self.told("tune", self.chain, "--show", "--json")[0]
+        plans = [json.loads(told)["results"][0]["engine_plan"] for told in (decided, again)]
+        self.assertEqual(plans[0], plans[1])
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], "removed\n")
         self.assertEqual(self.told("tune", self.chain, "--remove")[0], nothing)
 
     def test_whoever_interrupts_it_keeps_what_was_measured(self):
         tuning = self.start("tune", self.random, "--budget", "5m", "--fresh",
-                            env={**os.environ, **self.env}, stdout=subprocess.PIPE)
+                            env={**os.environ, **self.env}, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
         while tuning.poll() is None and not list(self.tuned.glob("*.tuned")):
             pass
         tuning.send_signal(signal.SIGINT)
-        tuning.communicate()
+        _, err = tuning.communicate()
         # Tuning may have finished before the signal.
         self.assertIn(tuning.returncode, (0, 130))
+        if tuning.returncode == 130:
+            self.assertRegex(err, r"interrupted before the end of .*: run `hearth tune` again")
         self.assertIn("trial decode ", self.kept().read_text())
         self.assertIn("  decode: saves ", self.told("tune", self.random, "--show")[0])
 
@@ -321,6 +350,8 @@ class TuneTest(ProgramTest):
         self.bad(2, "tune", says=["MODEL"])
         self.bad(2, "tune", self.chain, "--budget", "soon", says=["--budget 'soon'"])
         self.bad(2, "tune", self.chain, "--list", "--show")
+        for words in ("--remove", "--export"):
+            self.bad(2, "tune", self.chain, words, "--json", says=[words, "--json"])
         trace = self.folder / "bad.csv"
         trace.write_text("1,2\nmany\n")
         self.bad(2, "tune", self.chain, "--trace", trace, says=["line 2 of the trace"])

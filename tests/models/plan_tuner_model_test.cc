@@ -82,6 +82,41 @@ TEST_F(PlanTunerTest, CasesCountAlikeHoweverLongTheyTake) {
   EXPECT_NEAR(compared->dearest, 1.2, 1e-9);
 }
 
+TEST_F(PlanTunerTest, PairsThatTheHostDisturbsAreMadeAgain) {
+  const EnginePlan first = engine_->plan(), other = with_plan(first, candidates_[0].plan);
+  uint32_t calls = 0, disturbed = 0;
+  hooks_.watch_host = [&] {
+    return [&](double seconds, uint32_t threads) {
+      EXPECT_GE(seconds, 0);
+      EXPECT_EQ(threads, engine_->threads());
+      if (disturbed == 0) return true;
+      --disturbed;
+      return false;
+    };
+  };
+  PlanPairs pairs(*engine_, hooks_, [&] {
+    ++calls;
+    return std::vector<double>{1};
+  });
+  const std::optional<PlanPairs::Comparison> quiet = pairs.compare({first}, {other}, 4, {});
+  ASSERT_TRUE(quiet);
+  EXPECT_EQ(calls, 2 * quiet->pairs);
+  for (auto [times, repeats] : {std::pair{1u, 1u}, {3u, 3u}}) {
+    calls = 0;
+    disturbed = times;
+    const std::optional<PlanPairs::Comparison> found = pairs.compare({first}, {other}, 4, {});
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->pairs, quiet->pairs);
+    EXPECT_EQ(calls, 2 * (found->pairs + repeats));
+  }
+  // A pair that is disturbed four times counts as it is.
+  calls = 0;
+  disturbed = 4;
+  ASSERT_TRUE(pairs.compare({first}, {other}, 4, {}));
+  EXPECT_EQ(calls, 2 * (quiet->pairs + 3));
+  EXPECT_EQ(disturbed, 0u);
+}
+
 TEST_F(PlanTunerTest, GroupsAreTriedInLockstepToo) {
   Plan two = engine_->plan().decode;
   two.groups = {{{0, 1}, {0, 1, 0, 2}}, {{2, 3}, {0, 1, 1, 2}}};
