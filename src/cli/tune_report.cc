@@ -75,7 +75,7 @@ void json_kernels(Json& json, const Tuned& tuned) {
 // Whether plans were begun, and something of them is left.
 bool left_unfinished(const Tuned& tuned) {
   const bool begun = !tuned.phases.empty() || !tuned.trials.empty();
-  return begun && !(tuned.threshold && !tuned.engine_plan.empty());
+  return tuned.anew || (begun && !(tuned.threshold && !tuned.engine_plan.empty()));
 }
 
 void json_fields(Json& json, const TunedFields& fields) {

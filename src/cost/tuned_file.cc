@@ -169,6 +169,8 @@ LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
     do {
       tuned->lengths.push_back(reader.number<uint32_t>("a number of tokens", 0, 1u << 24));
     } while (!reader.rest().empty());
+  } else if (key == "anew") {
+    tuned->anew = true;
   } else if (key == "phase") {
     TunedPhase& phase = tuned->phases.emplace_back();
     phase.phase = reader.phase();
@@ -218,6 +220,7 @@ LineRead read_plans_line(Reader& reader, std::string_view key, Tuned* tuned) {
 std::string plans_text(const Tuned& tuned) {
   std::string text;
   if (!tuned.lengths.empty()) text += fmt::format("lengths {}\n", fmt::join(tuned.lengths, " "));
+  if (tuned.anew) text += "anew\n";
   for (const TunedPhase& phase : tuned.phases) {
     text += fmt::format("phase {} {} {} trials {}\n", phase_name(phase.phase),
                         phase.measured ? "measured" : "predicted", ratio_text(phase.cost),

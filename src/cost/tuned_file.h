@@ -7,6 +7,7 @@
 //   ...                                a line for each field of model_fields()
 //   section plans
 //   lengths 256 64 512
+//   anew
 //   phase decode measured 0.931 0.918 0.944 trials 41
 //   trial decode 9f3c8a1200b4d5e6 0.931 0.918 0.944
 //   threshold 32 0.973 0.967 0.979 trials 60
@@ -32,6 +33,8 @@
 //   lengths          how many positions a sequence has before a step of decode, and the lengths of
 //                    prompts, for which the plans were measured; missing in files of earlier
 //                    versions
+//   anew             plans are being measured again: `phase`, `threshold` and `engine` are those of
+//                    the earlier tuning
 //   phase            the chosen plan's cost, whether it was measured or predicted, and the trials
 //   trial            the measurement of one candidate, by the hash of its plan
 //   threshold        up to how many rows a step uses the decode plan, and the cost; missing until
@@ -174,6 +177,7 @@ struct Tuned {
   // The depth of decode and the lengths of prompts for which the plans were measured; empty: not
   // known.
   std::vector<uint32_t> lengths;
+  bool anew = false;  // plans are being measured again, and the earlier ones are still used
   std::vector<TunedPhase> phases;
   std::vector<TunedTrial> trials;
   std::optional<TunedThreshold> threshold;

@@ -66,6 +66,8 @@ TEST_F(TunedStoreTest, TextRoundTrips) {
   tuned_.attend->confirmed = {{.places = 4}, {0.875, 0.75, 0.9375}};
   const std::string text = tuned_text(tuned_);
   EXPECT_EQ(parse_tuned(text, "f"), tuned_) << text;
+  tuned_.anew = true;
+  EXPECT_EQ(parse_tuned(tuned_text(tuned_), "f"), tuned_);
   Tuned bare;
   bare.machine = tuned_.machine;
   bare.model = tuned_.model;

@@ -1,7 +1,6 @@
 // PlanPairs: measures the time of steps under one plan of a loaded engine, as a part of their time
 // under another plan. A pair is a trial of each; each of the two plans is first in every other
-// pair. A pair is made again, at most three times, where the host took CPU time away during
-// it.
+// pair. A disturbed pair is made again, at most three times: the host took CPU time away.
 #pragma once
 
 #include <cstdint>

@@ -50,6 +50,12 @@ EnginePlan plan_for(const Machine& machine, const EngineOptions& options) {
   return with_all_pus(machine, plan);
 }
 
+std::vector<uint32_t> lengths_of(const TuneCases& cases) {
+  std::vector<uint32_t> lengths{cases.depth};
+  lengths.insert(lengths.end(), cases.prompts.begin(), cases.prompts.end());
+  return lengths;
+}
+
 TuneOutcome outcome_of(const PlanRanking& ranking) {
   TuneOutcome outcome;
   outcome.start = outcome.chosen = ranking.space.start;
@@ -83,7 +89,7 @@ class Tuning {
     if (found.tuned) tuned_ = *std::move(found.tuned);
     if (options_.fresh && options_.kernels) forget_kernels();
     drop_foreign(isa, engine_options);
-    if (options_.plans) begin_plans();
+    if (options_.plans) begin_plans(model.spec);
     // The bandwidth is measured before the model is loaded, while memory is free.
     if (options_.plans) table_ = bandwidth(isa);
     const std::unique_ptr<Engine> engine =
@@ -100,8 +106,8 @@ class Tuning {
       result = tune_on(*engine, timer, result);
       more = tuned_ != before;
     }
-    result.path = store_.save(tuned_);
-    result.tuned = std::move(tuned_);
+    result.path = save();
+    result.tuned = saved();
     return result;
   }
 
@@ -133,16 +139,19 @@ class Tuning {
   }
 
   // Drops measurements of plans that were made for other lengths, or all of them if the user asks
-  // for that. The plan that won by them is used until they are made anew.
-  void begin_plans() {
-    std::vector<uint32_t> lengths{cases_.depth};
-    lengths.insert(lengths.end(), cases_.prompts.begin(), cases_.prompts.end());
-    const bool others = !tuned_.lengths.empty() && tuned_.lengths != lengths;
-    if (others && !options_.fresh) {
+  // for that. Earlier versions saved no lengths; their measurements count as those of the default
+  // lengths. The plan in use stays in use until all plans are measured.
+  void begin_plans(const ModelSpec& spec) {
+    if (!tuned_.engine_plan.empty()) in_use_ = InUse{tuned_.phases, tuned_.threshold};
+    const std::vector<uint32_t> lengths = lengths_of(cases_);
+    if (tuned_.lengths.empty()) tuned_.lengths = lengths_of(cases_for(spec, {}));
+    const bool others = tuned_.lengths != lengths;
+    if (others && !options_.fresh && !tuned_.trials.empty()) {
       listener_.warn("plans were measured for requests of other lengths: they are measured anew");
     }
-    tuned_.lengths = std::move(lengths);
     if (others || options_.fresh) forget_trials();
+    tuned_.lengths = lengths;
+    tuned_.anew = false;
   }
 
   void forget_trials() {
@@ -153,10 +162,25 @@ class Tuning {
 
   void forget_plans() {
     forget_trials();
+    tuned_.lengths.clear();
     tuned_.phases.clear();
     tuned_.threshold.reset();
+    tuned_.anew = false;
     keep_engine_plan("", &tuned_);
   }
+
+  // Returns what is saved: the results so far, but with the costs of the plan in use.
+  Tuned saved() const {
+    Tuned saved = tuned_;
+    if (in_use_) {
+      saved.phases = in_use_->phases;
+      saved.threshold = in_use_->threshold;
+      saved.anew = true;
+    }
+    return saved;
+  }
+
+  std::string save() const { return store_.save(saved()); }
 
   void forget_kernels() {
     tuned_.joints.clear();
@@ -213,7 +237,7 @@ class Tuning {
     if (options_.plans && result->left.empty()) {
       tune_jointly(engine, timer, &tuner, result, &best);
     }
-    if (const std::optional<EnginePlan> plan = tuned_plan(tuned_, machine_, engine.options())) {
+    if (const std::optional<EnginePlan> plan = tuned_plan(saved(), machine_, engine.options())) {
       engine.set_plan(with_all_pus(machine_, *plan));
     }
     if (!tuner.tune(&tuned_)) result->left.emplace_back(kKernelsLeft);
@@ -224,13 +248,12 @@ class Tuning {
     const TimeBudget budget = budget_.part(options_.kernels && !kernels_known_ ? kPlansPart : 1);
     tune_phases(engine, timer, budget, result, best);
     const bool whole = result->left.empty();
-    // The engine plan of an earlier tuning stays until all plans and the threshold are measured.
     if (whole && tuned_.engine_plan.empty()) keep_engine_plan(kept_text(*best), &tuned_);
-    store_.save(tuned_);
-    if (!whole || !tune_threshold(engine, timer, budget, result, best)) {
-      result->left.emplace_back("rows up to which steps are decode's");
-    }
-    if (!whole) return;
+    save();
+    const bool settled = whole && tune_threshold(engine, timer, budget, result, best);
+    if (!settled) result->left.emplace_back("rows up to which steps are decode's");
+    if (!whole || (in_use_ && !settled)) return;
+    in_use_.reset();
     for (TuneOutcome& outcome : result->outcomes) {
       const std::vector<Plan> candidates = candidates_of(outcome, *best);
       if (candidates.size() < 2) continue;
@@ -238,7 +261,7 @@ class Tuning {
       if (known) take(*known, &outcome, best);
     }
     keep_engine_plan(kept_text(*best), &tuned_);
-    store_.save(tuned_);
+    save();
   }
 
   void tune_phases(Engine& engine, StepTimer& timer, const TimeBudget& all, TuningResult* result,
@@ -306,7 +329,7 @@ class Tuning {
       }
       take(*found, &outcome, best);
       keep_engine_plan(kept_text(*best), &tuned_);
-      store_.save(tuned_);
+      save();
     }
   }
 
@@ -344,7 +367,7 @@ class Tuning {
     hooks.max_pairs = [this](double pair_seconds) {
       return pairs_within(options_.seconds, pair_seconds);
     };
-    hooks.save = [this] { store_.save(tuned_); };
+    hooks.save = [this] { save(); };
     hooks.progress = [this, budget](TuneProgress at) {
       at.max_left = budget.left();
       watch_.progress(at);
@@ -361,6 +384,12 @@ class Tuning {
   TimeBudget budget_;
   BandwidthTable table_;
   Tuned tuned_;
+  // The costs of the engine plan that an earlier tuning left, while plans are measured again.
+  struct InUse {
+    std::vector<TunedPhase> phases;
+    std::optional<TunedThreshold> threshold;
+  };
+  std::optional<InUse> in_use_;
   bool kernels_known_ = false;                        // whether an earlier round tuned all kernels
   std::map<Phase, std::vector<PlanTrial>> measured_;  // candidates with their measured costs
 };

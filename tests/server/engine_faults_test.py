@@ -48,6 +48,11 @@ class LeavingTest(ServerTest):
         after = self.server.wait_idle()["hearth_generation_tokens_total"]
         self.assertEqual(after - before, 5)
 
+    def wait_for_tokens(self):
+        self.server.wait_until(
+            lambda f: f["hearth_requests_running"] == 1, "a text is being generated"
+        )
+
     def test_while_tokens_stream(self):
         connection, reply = self.server.open_stream(**greedy(LONG - 100))
         self.assertIn(b"data: ", reply.readline())
@@ -57,7 +62,7 @@ class LeavingTest(ServerTest):
     def test_while_it_waits_for_the_whole_text(self):
         connection = self.server.connect()
         connection.request("POST", "/v1/completions", json.dumps(greedy(LONG - 100)))
-        wait_for_texts(self.server, 1)
+        self.wait_for_tokens()
         connection.close()
         self.assert_no_token_more()
 
@@ -85,7 +90,7 @@ class LeavingTest(ServerTest):
         # The reply is not streamed: a stream that nobody reads would wait for its reader.
         first = self.server.connect()
         first.request("POST", "/v1/completions", json.dumps(greedy(LONG - 100)))
-        wait_for_texts(self.server, 1)
+        self.wait_for_tokens()
         second, _ = self.server.open_stream(**greedy(LONG - 100))
         self.server.wait_until(lambda f: f["hearth_requests_waiting"] == 1, "one waits")
         second.close()
