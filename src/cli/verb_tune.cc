@@ -207,10 +207,10 @@ void add_tune(CLI::App& program, Action& action) {
       ->capture_default_str();
   add_text(verb, "--trace", &args->trace, "CSV",
            "Tune for requests of these lengths: a line 'prompt,output' for each, in tokens");
-  add_count(verb, "-t,--threads", &args->threads, 1, kMaxMembers,
-            "The most cores at work, though the default plan may have more; default: as the "
-            "engine, which "
-            "leaves one core free from 8 cores up");
+  add_count(
+      verb, "-t,--threads", &args->threads, 1, kMaxMembers,
+      "The most cores at work, though the default plan may have more; default: as the engine, "
+      "which leaves one core free from 8 cores up");
   add_count(verb, "--candidates", &args->candidates, 1, 10,
             "Plans of a phase to compare, each with its own tuned kernels")
       ->capture_default_str();
