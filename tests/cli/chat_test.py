@@ -192,7 +192,7 @@ class ChatTest(ProgramTest):
         chat.send("/re\t")
         chat.wait("/regen  /read")
         chat.send("\x15" + f"/load {self.home}/k\t\r")
-        chat.wait("2 turns\r\n")
+        chat.wait("2 turns\r\n" + NEXT)
         self.ends(chat)
 
     def test_the_editor(self):

@@ -64,8 +64,11 @@ class Terminal:
 
     def end(self):
         """Waits for the exit status. The terminal's settings must be restored by then."""
+        end = time.monotonic() + WAIT
         while self.process.poll() is None:
             self.take(0.05)
+            if time.monotonic() > end:
+                raise AssertionError(f"waited for the end, saw {self.seen[self.at:]!r}")
         while self.take(0):
             pass
         status = self.process.returncode
