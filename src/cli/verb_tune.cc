@@ -147,14 +147,17 @@ int tune_here(const TuneArgs& args) {
 
 constexpr const char* kNothingHere = "nothing was tuned for this model on this machine\n";
 
+std::string list_text(const std::vector<TunedStore::Entry>& entries) {
+  std::string text;
+  for (const TunedStore::Entry& entry : entries) text += stored_text(entry);
+  return text.empty() ? "nothing was tuned yet\n" : text;
+}
+
 int print_stored(const TuneArgs& args) {
   const TunedStore store = TunedStore::of_environment();
-  std::string out;
   if (args.list) {
     const std::vector<TunedStore::Entry> entries = store.list();
-    for (const TunedStore::Entry& entry : entries) out += stored_text(entry);
-    if (out.empty()) out = "nothing was tuned yet\n";
-    write_stdout(args.json ? stored_json(entries) : out);
+    write_stdout(args.json ? stored_json(entries) : list_text(entries));
     return 0;
   }
   const OpenedModel model = open_shape(args);
@@ -174,13 +177,14 @@ int print_stored(const TuneArgs& args) {
     return 0;
   }
   std::vector<TunedStore::Entry> entries;
-  if (found.tuned) {
-    entries.push_back({found.path, found.tuned, ""});
-    out = stored_text(entries[0]) + found.tuned->engine_plan;
+  if (found.tuned) entries.push_back({found.path, found.tuned, ""});
+  if (args.json) {
+    write_stdout(stored_json(entries));
+  } else if (entries.empty()) {
+    write_stdout(kNothingHere);
   } else {
-    out = kNothingHere;
+    write_stdout(stored_text(entries[0]) + found.tuned->engine_plan);
   }
-  write_stdout(args.json ? stored_json(entries) : out);
   return 0;
 }
 

@@ -21,7 +21,7 @@ double mean(const std::vector<double>& values) {
 uint32_t pairs_within(double seconds, double pair_seconds) {
   constexpr double kPart = 0.05;
   return static_cast<uint32_t>(
-      std::clamp<double>(kPart * seconds / pair_seconds, PairedTrials::kMinPairs, kMaxPlanPairs));
+      std::clamp<double>(kPart * seconds / pair_seconds, PairedTrials::kMinPairs, kMaxTrialPairs));
 }
 
 bool enough_pairs(const TimeRatio& cost, uint32_t pairs, uint32_t most) {

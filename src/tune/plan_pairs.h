@@ -14,11 +14,11 @@
 
 namespace hearth {
 
-// The most pairs of trials that decide about a plan.
-inline constexpr uint32_t kMaxPlanPairs = 20;
+// The most pairs of trials that decide about a plan, a schedule of attention or a whole step.
+inline constexpr uint32_t kMaxTrialPairs = 20;
 // Returns how many pairs of `pair_seconds` may decide about a plan if tuning takes `seconds` in
 // all: those that take a twentieth of that time, at least PairedTrials::kMinPairs, at most
-// kMaxPlanPairs.
+// kMaxTrialPairs.
 uint32_t pairs_within(double seconds, double pair_seconds);
 
 // Whether `pairs` pairs of trials, of at most `most`, are enough to decide whether a plan saves

@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "bench/cpu_times.h"
 #include "graph/ops/gemm_tasks.h"
 #include "tune/plan_pairs.h"
 #include "tune/schedule_tuner.h"
 
 namespace hearth {
-namespace {
-
-// The most pairs of trials for a whole step, or for a schedule of attention.
-constexpr uint32_t kMaxStepPairs = 20;
-
-}  // namespace
 
 CompareAttention ScheduleTuner::compare_attention(const Tuned& tuned, uint32_t max_pairs) {
   return
@@ -42,12 +35,12 @@ CompareAttention ScheduleTuner::compare_attention(const Tuned& tuned, uint32_t m
 }
 
 bool ScheduleTuner::tune_attention(Tuned* tuned) {
-  return search_attention(attention_left(*tuned), compare_attention(*tuned, kMaxStepPairs),
+  return search_attention(attention_left(*tuned), compare_attention(*tuned, kMaxTrialPairs),
                           hooks_.save, &tuned->attend);
 }
 
 bool ScheduleTuner::confirm_attention(Tuned* tuned) {
-  return hearth::confirm_attention(compare_attention(*tuned, kMaxStepPairs / 2), hooks_.save,
+  return hearth::confirm_attention(compare_attention(*tuned, kMaxTrialPairs / 2), hooks_.save,
                                    &tuned->attend);
 }
 
@@ -85,7 +78,7 @@ std::optional<StepComparison> ScheduleTuner::compare_step(const StepCase& one,
                                                : timer_.about_prompt(size) +
                                                      timer_.about_prompt(std::min(size, kTaskRows));
   // Each step is compared twice, so each comparison has half of the pairs.
-  const uint32_t most = std::min(kMaxStepPairs, hooks_.max_pairs(2 * about)) / 2;
+  const uint32_t most = std::min(kMaxTrialPairs, hooks_.max_pairs(2 * about)) / 2;
   PairedTrials pairs(most);
   uint32_t disturbed = 0;
   auto trial = [&](const ScheduleTable& schedules) {
@@ -93,11 +86,11 @@ std::optional<StepComparison> ScheduleTuner::compare_step(const StepCase& one,
       engine_.set_plan(engine_.plan(), schedules);
       // An untimed prompt first touches the memory of the new graph.
       if (phase == Phase::kPrefill) timer_.prompt(std::min(size, kTaskRows));
-      const QuietCheck check;
+      const TuneHooks::Quiet quiet = hooks_.watch_host();
       const double took = phase == Phase::kDecode ? timer_.decode(size) : timer_.prompt(size);
       // The time of a disturbed trial counts too after many disturbed ones: the host may never be
       // quiet.
-      const bool counts = check.quiet(took, engine_.threads()) || ++disturbed > most;
+      const bool counts = quiet(took, engine_.threads()) || ++disturbed > most;
       if (counts || hooks_.stop(about)) return took;
       return std::nullopt;
     };

@@ -30,8 +30,8 @@ struct TuneHooks {
   std::function<void(const TuneProgress&)> progress = [](const TuneProgress&) {};
   // Called after each new result, to store it.
   std::function<void()> save = [] {};
-  // PlanPairs calls it before each pair, and calls the function that it returns when the pair has
-  // ended. That function tells whether the host of a virtual machine let the pair run undisturbed.
+  // Called before each trial of steps, or pair of such trials. The function that it returns is
+  // called at its end, and tells whether the host of a virtual machine let it run undisturbed.
   using Quiet = std::function<bool(double seconds, uint32_t threads)>;
   std::function<Quiet()> watch_host = [] {
     return [check = QuietCheck()](double seconds, uint32_t threads) {

@@ -274,7 +274,7 @@ class Tuning {
       PlanTuner tuner(engine, timer, hooks(part));
       bool measured = true;
       const std::optional<CpuTimes> before = read_cpu_times();
-      outcome.chosen = tuner.tune(phase, ranking.search.best, kMaxPlanPairs, &tuned_, &measured);
+      outcome.chosen = tuner.tune(phase, ranking.search.best, kMaxTrialPairs, &tuned_, &measured);
       outcome.result = tuned_.phases.back();
       for (const TunedTrial& trial : tuned_.trials) {
         if (trial.phase == phase) outcome.doubt.open.add(trial.cost);
@@ -337,7 +337,7 @@ class Tuning {
   bool tune_threshold(Engine& engine, StepTimer& timer, const TimeBudget& budget,
                       TuningResult* result, EnginePlan* best) {
     ThresholdTuner tuner(engine, cases_, timer, hooks(budget));
-    if (!tuner.tune(*best, kMaxPlanPairs, &tuned_)) return false;
+    if (!tuner.tune(*best, kMaxTrialPairs, &tuned_)) return false;
     TuneOutcome& decode = result->outcomes.front();
     decode.threshold = tuned_.threshold;
     decode.chosen.max_rows = best->decode.max_rows = tuned_.threshold->rows;
